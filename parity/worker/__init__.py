@@ -1,0 +1,1 @@
+"""The side that runs inside the environment under test: protocol, server, evidence."""
