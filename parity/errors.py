@@ -35,10 +35,18 @@ class CaseFileError(UserError):
         line: 1-based line, 0 where the file as a whole is meant.
         col: 1-based column, 0 where the line as a whole is meant.
         hint: how to mend it.
+        others: further errors of the same file, which `message` only counts.
     """
 
     def __init__(
-        self, message: str, *, file: Path | str, line: int = 0, col: int = 0, hint: str | None = None
+        self,
+        message: str,
+        *,
+        file: Path | str,
+        line: int = 0,
+        col: int = 0,
+        hint: str | None = None,
+        others: tuple[CaseFileError, ...] = (),
     ) -> None:
         where = str(file)
         if line:
@@ -48,6 +56,7 @@ class CaseFileError(UserError):
         self.file = file
         self.line = line
         self.col = col
+        self.others = others
 
 
 class WorkerStartError(UserError):

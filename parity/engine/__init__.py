@@ -1,0 +1,1 @@
+"""Runs cases in isolated workers."""

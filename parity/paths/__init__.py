@@ -1,0 +1,118 @@
+"""The ways to execute a program: one file per family, found here and through an entry point.
+
+A file of this folder lists its paths in `PATHS`; another distribution offers one under the entry
+point group `parity.paths`, by the path's name. Importing a path's module imports neither JAX nor
+TensorFlow: the host asks for the names alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from parity.program.build import Program
+
+GROUP = "parity.paths"
+
+
+class PathProofError(Exception):
+    """What ran was not the path that was named."""
+
+
+class Probe:
+    """Where a path says which stage it is in and leaves proof of what ran.
+
+    Args:
+        announce: called with the stage's name when it begins, so that a crash can be placed.
+    """
+
+    def __init__(self, announce: Callable[[str], None] = lambda stage: None) -> None:
+        self._announce = announce
+        self.current = "build"
+        self.timings: dict[str, float] = {}
+        self.evidence: dict[str, str] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """One of build, trace, lower, convert, compile, run; `timings` gets its seconds."""
+        self.current = name
+        self._announce(name)
+        begin = time.perf_counter()
+        yield
+        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
+
+
+class Path:
+    """A way to execute programs. Subclass it, set `name` and write `run`.
+
+    Attributes:
+        name: as case files spell it; an execution mode follows a dot.
+    """
+
+    name: str
+
+    def unsupported(self) -> str | None:
+        """Why this environment lacks the path, with the version that removed it; None if it runs.
+
+        Must not import anything heavy: versions come from `importlib.metadata`.
+        """
+        return None
+
+    def load(self) -> None:
+        """Import what the path needs, before the clock of its time limit starts."""
+
+    def run(
+        self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
+    ) -> Sequence[np.ndarray]:
+        """Execute the program.
+
+        Args:
+            program: its `function` takes `inputs` and returns one array per `program.outputs`.
+            inputs: the operands' bits, in their declared dtypes.
+            probe: takes the stages and the evidence.
+
+        Returns:
+            The outputs as NumPy arrays, in whatever dtype the path gave them.
+
+        Raises:
+            Unsupported: the path cannot express this program.
+            PathProofError: something else ran.
+        """
+        raise NotImplementedError
+
+
+@cache
+def _registry() -> Mapping[str, type[Path] | EntryPoint]:
+    found: dict[str, type[Path] | EntryPoint] = {}
+    for module in iter_modules(__path__):
+        for path in import_module(f"{__name__}.{module.name}").PATHS:
+            found[path.name] = path
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, entry)
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """Every path that can be named, built-in ones first."""
+    return tuple(_registry())
+
+
+@cache
+def get(name: str) -> Path:
+    """The path of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    found: Any = _registry()[name]
+    path: Path = (found.load() if isinstance(found, EntryPoint) else found)()
+    return path

@@ -1,0 +1,1 @@
+"""From a `ProgramSpec` to a JAX callable."""

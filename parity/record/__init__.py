@@ -1,0 +1,1 @@
+"""A run on disk: one SQLite file, written as results arrive."""

@@ -7,6 +7,8 @@ Messages are nested builtins; an array travels as its raw bits, its dtype's name
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +16,10 @@ from typing import Any
 import numpy as np
 
 from parity.dtypes import dtype
+
+
+class Unsupported(Exception):
+    """The environment cannot express a program or lacks a path; says why and, if known, since when."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +90,35 @@ class References:
     failure: Failure | None = None
 
 
-def pack(array: np.ndarray) -> dict[str, Any]:
-    """An array as builtins: dtype name, shape, raw bits in C order, little endian."""
+_MESSAGE_LIMIT = 1 << 20
+"""Bytes above which an array travels through a file: a message is copied several times."""
+
+
+def pack(array: np.ndarray, folder: str | None = None) -> dict[str, Any]:
+    """An array as builtins: dtype name, shape, raw bits in C order, little endian.
+
+    Args:
+        array: any shape and dtype of `parity.dtypes`.
+        folder: where an array above 1 MiB may be left as a file; None keeps it in the message.
+    """
     array = np.asarray(array)
-    return {"dtype": array.dtype.name, "shape": array.shape, "data": array.tobytes()}
+    wire: dict[str, Any] = {"dtype": array.dtype.name, "shape": array.shape}
+    if folder is None or array.nbytes <= _MESSAGE_LIMIT:
+        return wire | {"data": array.tobytes()}
+    handle, path = tempfile.mkstemp(dir=folder)
+    with open(handle, "wb") as file:
+        file.write(np.ascontiguousarray(array).view(np.uint8).data)
+    return wire | {"file": path}
 
 
 def unpack(wire: Mapping[str, Any]) -> np.ndarray:
-    """The array that `pack` wrote, bit for bit (read-only)."""
-    flat = np.frombuffer(wire["data"], dtype=dtype(wire["dtype"]).numpy())
+    """The array that `pack` wrote, bit for bit; its file, if any, is removed."""
+    element = dtype(wire["dtype"]).numpy()
+    if "file" in wire:
+        flat = np.fromfile(wire["file"], dtype=np.uint8).view(element)
+        os.unlink(wire["file"])
+    else:
+        flat = np.frombuffer(wire["data"], dtype=element)
     return flat.reshape(tuple(wire["shape"]))
 
 
@@ -103,9 +129,9 @@ def digest(array: np.ndarray) -> str:
     return hashlib.sha256(head + array.tobytes()).hexdigest()
 
 
-def pack_all(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def pack_all(arrays: Mapping[str, np.ndarray], folder: str | None = None) -> dict[str, Any]:
     """`pack` over a mapping."""
-    return {name: pack(array) for name, array in arrays.items()}
+    return {name: pack(array, folder) for name, array in arrays.items()}
 
 
 def unpack_all(wire: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -1,0 +1,209 @@
+"""The building blocks of the schema: names, sizes, precisions, and how they say what they want.
+
+Unions are read by functions of our own instead of by pydantic's unions, whose locations name the
+members of the union and whose errors speak of each member.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import CoreSchema, no_info_after_validator_function
+
+from parity.casefile.case import GRADES, OUTCOMES, STAGES
+from parity.casefile.distributions import PARAMETERS
+from parity.casefile.problem import did_you_mean, listed, show
+from parity.dtypes import DTYPES
+from parity.program.spec import TRANSFORMS
+
+PRECISIONS = ("default", "high", "highest")
+PRESETS = (
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
+"""`jax.lax.DotAlgorithmPreset` (JAX 0.7.1) without DEFAULT, which is the precision "default"."""
+
+SUBNORMAL_FORMATS = tuple(
+    name
+    for name, dtype in DTYPES.items()
+    if dtype.kind == "float" and dtype.format and dtype.format.has_zero
+)
+
+
+class Strict(BaseModel):
+    """A mapping of a case file: no conversions, no unknown keys."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+def fail(what: str, *, hint: str | None = None, within: tuple[str | int, ...] = ()) -> NoReturn:
+    """Refuse a value from inside a validator; `within` is the offending part of it."""
+    raise PydanticCustomError("refused", "{what}", {"what": what, "hint": hint, "within": within})
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates a string that must be one name out of a fixed set."""
+
+    noun: str
+    allowed: tuple[str, ...]
+
+    def check(self, name: str) -> str:
+        """The name itself, if it is allowed."""
+        if name in self.allowed:
+            return name
+        what = f"is not a {self.noun} (got {show(name)}; allowed {listed(self.allowed)})"
+        fail(what, hint=did_you_mean(name, self.allowed))
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.allowed)}
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _precision_name(value: Any, within: tuple[int, ...] = ()) -> str:
+    allowed = PRECISIONS if within else PRECISIONS + PRESETS
+    if isinstance(value, str):
+        for name in allowed:
+            if value.casefold() == name.casefold():
+                return name
+    either = "" if within else ", or a pair [lhs, rhs] of the first three"
+    what = f"is not a precision (got {show(value)}; allowed {listed(allowed)}{either})"
+    fail(what, hint=did_you_mean(value, allowed), within=within)
+
+
+def _precision(value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, list):
+        if len(value) != 2:
+            fail(f"is not a pair (got {show(value)}; allowed [lhs, rhs])")
+        return tuple(_precision_name(name, (index,)) for index, name in enumerate(value))
+    return _precision_name(value)
+
+
+def _x64(value: Any) -> bool | str:
+    if isinstance(value, bool) or value == "auto":
+        return "auto" if value == "auto" else bool(value)
+    fail(f"is not a setting of x64 (got {show(value)}; allowed auto, true, false)")
+
+
+def _iso_date(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return datetime.date.fromisoformat(value)
+    except ValueError:
+        fail(f"is not a day (got {show(value)}; allowed YYYY-MM-DD)")
+
+
+def _regular_expression(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        fail(f"is not a regular expression (got {show(pattern)}: {error})")
+    return pattern
+
+
+def _specifier(text: str) -> str:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        what = f"is not a version specifier (got {show(text)}; allowed such as '>=0.7,<0.8')"
+        fail(what, hint="see https://packaging.python.org/specifications/version-specifiers")
+    return text
+
+
+_MANY = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_ONE_OR_MANY = BeforeValidator(_one_or_many)
+_PRECISION_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "pattern": f"^(?i:{'|'.join(PRECISIONS + PRESETS)})$"},
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": f"^(?i:{'|'.join(PRECISIONS)})$"},
+            "minItems": 2,
+            "maxItems": 2,
+        },
+    ]
+}
+
+Count = Annotated[int, Field(ge=1)]
+Size = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Sentence = Annotated[str, Field(min_length=1)]
+DType = Annotated[str, OneOf("dtype", tuple(DTYPES))]
+Draw = Annotated[str, OneOf("distribution", tuple(PARAMETERS))]
+SubnormalsOf = Annotated[str, OneOf("format with subnormals", SUBNORMAL_FORMATS)]
+Transform = Annotated[str, OneOf("transform", TRANSFORMS)]
+Grade = Annotated[str, OneOf("grade", GRADES)]
+Outcome = Annotated[str, OneOf("outcome", OUTCOMES[1:])]
+Stage = Annotated[str, OneOf("stage", STAGES)]
+Target = Annotated[str, OneOf("target", ("baseline", "f64"))]
+Precision = Annotated[Any, PlainValidator(_precision), WithJsonSchema(_PRECISION_SCHEMA)]
+X64 = Annotated[Any, PlainValidator(_x64), WithJsonSchema({"enum": ["auto", True, False]})]
+Strings = Annotated[
+    list[str],
+    Field(min_length=1),
+    _ONE_OR_MANY,
+    WithJsonSchema({"anyOf": [{"type": "string"}, _MANY]}),
+]
+Grades = Annotated[
+    list[Grade],
+    Field(min_length=1),
+    _ONE_OR_MANY,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(GRADES)},
+                {"type": "array", "items": {"enum": list(GRADES)}, "minItems": 1},
+            ]
+        }
+    ),
+]
+Day = Annotated[
+    datetime.date,
+    BeforeValidator(_iso_date),
+    WithJsonSchema({"type": "string", "format": "date"}),
+]
+RegularExpression = Annotated[str, AfterValidator(_regular_expression)]
+Versions = Annotated[str, AfterValidator(_specifier)]

@@ -1,0 +1,146 @@
+"""`[tool.parity]` of the nearest pyproject.toml, read strictly."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from parity.casefile.case import GRADES
+from parity.errors import CaseFileError
+
+MARKER = "pyproject.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What `[tool.parity]` says; every key may be left out.
+
+    Attributes:
+        root: the folder that ids and the paths below are relative to.
+        cases: folders or files that hold the case files.
+        fail_on: a run fails on this grade and worse ones.
+        timeout: seconds per path.
+        reports: folder for records, None to keep none.
+        max_cases: largest number of cases that one sweep may give.
+    """
+
+    root: Path
+    cases: tuple[str, ...] = ("cases",)
+    fail_on: str = "divergent"
+    timeout: float = 300.0
+    reports: str | None = None
+    max_cases: int = 10_000
+
+
+KEYS = tuple(f.name for f in fields(Config) if f.name != "root")
+
+
+def nearest_root(path: Path) -> Path:
+    """The folder of the nearest pyproject.toml at or above `path` (a file or a folder).
+
+    Where there is none: the current folder if `path` lies below it, else the folder of `path`.
+    """
+    start = path.absolute()
+    folder = start if start.is_dir() else start.parent
+    for candidate in (folder, *folder.parents):
+        if (candidate / MARKER).is_file():
+            return candidate
+    return Path.cwd() if start.is_relative_to(Path.cwd()) else folder
+
+
+def load_config(start: Path) -> Config:
+    """The configuration that holds at `start`; the defaults where no file says anything.
+
+    Raises:
+        CaseFileError: pyproject.toml is not TOML, or `[tool.parity]` has an unknown key or a wrong
+            value.
+    """
+    root = nearest_root(start)
+    file = root / MARKER
+    if not file.is_file():
+        return Config(root=root)
+    try:
+        text = file.read_bytes().decode("utf-8")
+        table = tomllib.loads(text).get("tool", {}).get("parity", {})
+    except UnicodeDecodeError as error:
+        raise CaseFileError(f"is not UTF-8 ({error.reason})", file=file) from None
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(error, file) from None
+    except OSError as error:
+        raise CaseFileError(f"cannot be read ({error.strerror})", file=file) from None
+    return _checked(table, text, root)
+
+
+def _syntax_error(error: tomllib.TOMLDecodeError, file: Path) -> CaseFileError:
+    place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+    line, col = (int(place[1]), int(place[2])) if place else (0, 0)
+    what = str(error).split(" (at ")[0]
+    return CaseFileError(f"is not valid TOML: {what}", file=file, line=line, col=col)
+
+
+def _checked(table: object, text: str, root: Path) -> Config:
+    file = root / MARKER
+    if not isinstance(table, Mapping):
+        raise CaseFileError(f"tool.parity is not a table (got {table!r})", file=file)
+    for key, value in table.items():
+        line, col = _place(text, key)
+        if key not in KEYS:
+            close = difflib.get_close_matches(key, KEYS, n=1)
+            raise CaseFileError(
+                f"unknown key in [tool.parity] (got {key}; allowed {', '.join(KEYS)})",
+                file=file,
+                line=line,
+                col=col,
+                hint=f"did you mean {close[0]}?" if close else None,
+            )
+        allowed = _wrong(key, value)
+        if allowed is not None:
+            raise CaseFileError(
+                f"wrong value for {key} in [tool.parity] (got {value!r}; allowed {allowed})",
+                file=file,
+                line=line,
+                col=col,
+            )
+    values: dict[str, Any] = dict(table)
+    if "cases" in values:
+        values["cases"] = tuple(values["cases"])
+    if "timeout" in values:
+        values["timeout"] = float(values["timeout"])
+    return Config(root=root, **values)
+
+
+def _wrong(key: str, value: object) -> str | None:
+    """What would be allowed for `key`, or None if `value` is."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if key == "cases":
+        good = isinstance(value, list) and value and all(isinstance(v, str) and v for v in value)
+        return None if good else "a list of folders or files"
+    if key == "fail_on":
+        return None if value in GRADES else ", ".join(GRADES)
+    if key == "timeout":
+        good = number and 0 < float(value) < math.inf  # type: ignore[arg-type]
+        return None if good else "a positive number of seconds"
+    if key == "reports":
+        return None if isinstance(value, str) and value else "a folder"
+    good = isinstance(value, int) and number and value > 0
+    return None if good else "a positive integer"
+
+
+def _place(text: str, key: str) -> tuple[int, int]:
+    """1-based line and column of `key` in `[tool.parity]`, (0, 0) where it is written otherwise.
+
+    tomllib tells no positions.
+    """
+    inside = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[([^\[\]]+)\]", line):
+            inside = header[1].replace(" ", "") == "tool.parity"
+        elif inside and (found := re.match(rf"\s*[\"']?({re.escape(key)})[\"']?\s*=", line)):
+            return number, found.start(1) + 1
+    return 0, 0

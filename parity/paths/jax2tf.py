@@ -1,0 +1,138 @@
+"""`jax.experimental.jax2tf.convert`, native and non-native serialization, called from TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from parity.paths import Path, PathProofError, Probe
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from parity.program.build import Program
+
+_CALL_MODULE = "XlaCallModule"
+_CARRIERS = frozenset({"Identity", "IdentityN", "PreventGradient", "EnsureShape"})
+
+
+class _Jax2tf(Path):
+    native: bool
+
+    def unsupported(self) -> str | None:
+        """See `Path.unsupported`."""
+        try:
+            version("jax")
+        except PackageNotFoundError:
+            return "JAX is not installed"
+        if all(_missing(name) for name in ("tensorflow", "tensorflow-cpu", "tf-nightly")):
+            return "TensorFlow is not installed"
+        return None
+
+    def load(self) -> None:
+        """See `Path.load`."""
+        import tensorflow  # noqa: F401
+        from jax.experimental import jax2tf  # noqa: F401
+
+    def run(
+        self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
+    ) -> Sequence[np.ndarray]:
+        """See `Path.run`. Proof: the operations that TensorFlow executed, seen while they ran."""
+        import tensorflow as tf
+        from jax.experimental import jax2tf
+
+        tensors = [tf.constant(array) for array in inputs]
+        converted = jax2tf.convert(
+            program.function, native_serialization=self.native, with_gradient=False
+        )
+        with probe.stage("convert"), _executed_operations() as operations:
+            results = converted(*tensors)
+        with probe.stage("run"):
+            outputs = [result.numpy() for result in results]
+        self._prove(operations, probe)
+        return outputs
+
+    def _prove(
+        self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe
+    ) -> None:
+        from parity.worker.evidence import graph_digest, stablehlo_digest
+
+        names = [name for name, _ in operations]
+        if (_CALL_MODULE in names) is not self.native:
+            raise PathProofError(
+                f"{self.name} executed {', '.join(names)}: "
+                f"{_CALL_MODULE} {'is missing' if self.native else 'is the native path'}"
+            )
+        shown = [name for name in names if name not in _CARRIERS]
+        probe.evidence["executed"] = ", ".join(dict.fromkeys(shown))
+        if self.native:
+            module = next(attrs["module"] for name, attrs in operations if name == _CALL_MODULE)
+            probe.evidence["stablehlo_sha256"] = stablehlo_digest(_stablehlo(module))
+        else:
+            probe.evidence["graph_sha256"] = graph_digest(operations)
+
+
+class Native(_Jax2tf):
+    """One `XlaCallModule` operation that carries the program's StableHLO."""
+
+    name = "jax2tf-native"
+    native = True
+
+
+class Nonnative(_Jax2tf):
+    """One TensorFlow operation per primitive; JAX up to 0.7.1."""
+
+    name = "jax2tf-nonnative"
+    native = False
+
+    def unsupported(self) -> str | None:
+        """See `Path.unsupported`."""
+        missing = super().unsupported()
+        if missing is not None:
+            return missing
+        if tuple(int(part) for part in version("jax").split(".")[:3]) > (0, 7, 1):
+            return "removed in JAX 0.7.2"
+        return None
+
+
+@contextmanager
+def _executed_operations() -> Iterator[list[tuple[str, Mapping[str, Any]]]]:
+    """Collects name and attributes of every TensorFlow operation that is executed meanwhile."""
+    from tensorflow.python.framework import op_callbacks
+
+    seen: list[tuple[str, Mapping[str, Any]]] = []
+
+    def record(
+        op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None
+    ) -> None:
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        pairs = attrs or ()
+        seen.append((name, dict(zip(pairs[::2], pairs[1::2], strict=True))))
+
+    op_callbacks.add_op_callback(record)
+    try:
+        yield seen
+    finally:
+        op_callbacks.remove_op_callback(record)
+
+
+def _stablehlo(module: bytes) -> str:
+    """The text of a serialized, portable StableHLO module."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    with ir.Context():
+        return str(stablehlo.deserialize_portable_artifact(ir.Context.current, module))
+
+
+def _missing(distribution: str) -> bool:
+    try:
+        version(distribution)
+    except PackageNotFoundError:
+        return True
+    return False
+
+
+PATHS = (Native, Nonnative)

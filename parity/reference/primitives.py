@@ -1,0 +1,242 @@
+"""The value of each primitive on wide NumPy arrays, one entry per primitive.
+
+A rule takes the equation and its wide operands and returns the wide result. A primitive without a
+rule here is evaluated by JAX on the CPU with 64-bit types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from parity.dtypes import dtype
+from parity.reference import kernels
+
+Rule = Callable[..., np.ndarray]
+
+
+def _convert_element_type(eqn: Any, x: np.ndarray) -> np.ndarray:
+    target = dtype(np.dtype(eqn.params["new_dtype"]))
+    if target.kind == "complex":
+        return x.astype(np.complex128)
+    if target.kind == "float":
+        return to_float(x)
+    if target.kind == "bool":
+        return np.asarray(x != 0)
+    if x.dtype.kind in "fc":
+        return _float_to_integer(eqn, x.real)
+    return x.astype(np.int64) if x.dtype == bool else x
+
+
+def to_float(x: np.ndarray) -> np.ndarray:
+    """Wide values as float64 such that a later rounding to at most 43 bits is still the only one.
+
+    An integer beyond 2**53 is cut to 53 bits with the lost part or-ed into the last one.
+    Source: rounding to odd, Boldo and Melquiond, IEEE Trans. Computers 57(4), 2008.
+    """
+    if x.dtype.kind not in "iu" or not x.size or max(abs(int(x.min())), int(x.max())) <= 2**53:
+        return np.real(x).astype(np.float64)
+    lost = (x & 0x7FF) != 0
+    return (((x >> 11) | lost.astype(x.dtype)) << 11).astype(np.float64)
+
+
+def _float_to_integer(eqn: Any, x: np.ndarray) -> np.ndarray:
+    """Rounded toward zero; what is out of range is XLA's choice and left to it."""
+    from jax import lax
+
+    from parity.program.jax_versions import enable_x64
+
+    with enable_x64(True):
+        out = np.asarray(lax.convert_element_type(x, eqn.params["new_dtype"]))
+    return out.astype(np.uint64 if out.dtype == np.uint64 else np.int64)
+
+
+def _operands(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both operands of a contraction in one arithmetic: exact integers only if both are."""
+    kinds = lhs.dtype.kind + rhs.dtype.kind
+    if "c" in kinds:
+        return lhs.astype(np.complex128), rhs.astype(np.complex128)
+    if "f" in kinds:
+        return to_float(lhs), to_float(rhs)
+    return lhs, rhs
+
+
+def _dot_general(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    lhs, rhs = _operands(lhs, rhs)
+    out = kernels.dot_general(lhs, rhs, dimension_numbers=eqn.params["dimension_numbers"])
+    return _in_output_kind(eqn, out)
+
+
+def convolution_attributes(eqn: Any) -> dict[str, Any]:
+    """The keyword arguments of `kernels.conv_general_dilated` for an equation."""
+    names = (
+        "window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count"
+    )
+    attributes = {name: eqn.params[name] for name in names.split()}
+    numbers = eqn.params["dimension_numbers"]
+    attributes["dimension_numbers"] = (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec)
+    return attributes
+
+
+def _conv_general_dilated(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    lhs, rhs = _operands(lhs, rhs)
+    out = kernels.conv_general_dilated(lhs, rhs, **convolution_attributes(eqn))
+    return _in_output_kind(eqn, out)
+
+
+def _in_output_kind(eqn: Any, out: np.ndarray) -> np.ndarray:
+    """Integer products with a floating preferred_element_type are floating."""
+    declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
+    if declared.kind == "complex":
+        return out.astype(np.complex128)
+    if declared.kind == "float" and out.dtype.kind != "f":
+        return out.astype(np.float64) if out.dtype == object else to_float(out)
+    return out
+
+
+def _reduce_sum(eqn: Any, x: np.ndarray) -> np.ndarray:
+    axes = tuple(eqn.params["axes"])
+    if x.dtype.kind in "iu" and x.size:
+        largest = max(abs(int(x.min())), abs(int(x.max())))
+        if largest * x.size >= 2**63:
+            return np.asarray(x.astype(object).sum(axis=axes), dtype=object)
+    return np.asarray(x.sum(axis=axes))
+
+
+def _integer_aware(function: Callable[..., Any]) -> Rule:
+    """An arithmetic function that is exact on integers: in Python integers where int64 is short."""
+
+    def rule(eqn: Any, *operands: np.ndarray) -> np.ndarray:
+        if any(x.dtype.kind in "iu" and x.dtype.itemsize == 8 for x in operands) and _is_64bit(eqn):
+            return np.asarray(function(*(x.astype(object) for x in operands)), dtype=object)
+        return np.asarray(function(*operands))
+
+    return rule
+
+
+def _is_64bit(eqn: Any) -> bool:
+    return any(np.dtype(v.aval.dtype).itemsize == 8 for v in eqn.outvars)
+
+
+def _broadcast_in_dim(eqn: Any, x: np.ndarray) -> np.ndarray:
+    shape = eqn.params["shape"]
+    expanded = [1] * len(shape)
+    for axis, size in zip(eqn.params["broadcast_dimensions"], x.shape, strict=True):
+        expanded[axis] = size
+    return np.broadcast_to(x.reshape(expanded), shape)
+
+
+def _reshape(eqn: Any, x: np.ndarray) -> np.ndarray:
+    dimensions = eqn.params.get("dimensions")
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(eqn.params["new_sizes"])
+
+
+def _slice(eqn: Any, x: np.ndarray) -> np.ndarray:
+    strides = eqn.params["strides"] or (1,) * x.ndim
+    bounds = zip(eqn.params["start_indices"], eqn.params["limit_indices"], strides, strict=True)
+    return x[tuple(slice(*bound) for bound in bounds)]
+
+
+def _pad(eqn: Any, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+    config = eqn.params["padding_config"]
+    shape = [
+        max(lo + hi + size + max(size - 1, 0) * interior, 0)
+        for size, (lo, hi, interior) in zip(x.shape, config, strict=True)
+    ]
+    out = np.full(shape, value, dtype=x.dtype)
+    into, of = [], []
+    for size, length, (lo, _, interior) in zip(x.shape, shape, config, strict=True):
+        step = interior + 1
+        first = max(0, -(lo // step)) if lo < 0 else 0
+        last = min(size, (length - 1 - lo) // step + 1)
+        into.append(slice(lo + first * step, max(lo + (last - 1) * step + 1, 0), step))
+        of.append(slice(first, max(last, first)))
+    if all(part.stop > part.start for part in of):
+        out[tuple(into)] = x[tuple(of)]
+    return out
+
+
+def _iota(eqn: Any) -> np.ndarray:
+    shape, axis = eqn.params["shape"], eqn.params["dimension"]
+    kind = np.float64 if dtype(np.dtype(eqn.params["dtype"])).is_inexact else np.int64
+    line = np.arange(shape[axis], dtype=kind)
+    return np.broadcast_to(line.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
+
+
+def _rev(eqn: Any, x: np.ndarray) -> np.ndarray:
+    return np.flip(x, eqn.params["dimensions"])
+
+
+def _concatenate(eqn: Any, *operands: np.ndarray) -> np.ndarray:
+    return np.concatenate(operands, axis=eqn.params["dimension"])
+
+
+def _select_n(eqn: Any, which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
+    index = np.broadcast_to(which.astype(np.int64), cases[0].shape)
+    return np.choose(index, cases) if len(cases) <= 32 else np.stack(cases)[index]
+
+
+def _same(eqn: Any, x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def _plain(function: Callable[..., Any]) -> Rule:
+    return lambda eqn, *operands: np.asarray(function(*operands))
+
+
+STRUCTURAL: Mapping[str, Rule] = {
+    "broadcast_in_dim": _broadcast_in_dim,
+    "concatenate": _concatenate,
+    "copy": _same,
+    "copy_p": _same,
+    "expand_dims": lambda eqn, x: np.expand_dims(x, eqn.params["dimensions"]),
+    "pad": _pad,
+    "pvary": _same,
+    "reshape": _reshape,
+    "rev": _rev,
+    "sharding_constraint": _same,
+    "slice": _slice,
+    "squeeze": lambda eqn, x: x.squeeze(eqn.params["dimensions"]),
+    "transpose": lambda eqn, x: x.transpose(eqn.params["permutation"]),
+}
+"""Primitives that move elements and compute nothing: the same rule moves masks."""
+
+CONTRACTIONS: Mapping[str, Rule] = {
+    "conv_general_dilated": _conv_general_dilated,
+    "dot_general": _dot_general,
+}
+
+ELEMENTWISE: Mapping[str, Rule] = {
+    "abs": _plain(np.abs),
+    "add": _integer_aware(np.add),
+    "add_any": _integer_aware(np.add),
+    "and": _plain(np.bitwise_and),
+    "complex": _plain(lambda re, im: re + 1j * im),
+    "conj": _plain(np.conj),
+    "convert_element_type": _convert_element_type,
+    "eq": _plain(np.equal),
+    "ge": _plain(np.greater_equal),
+    "gt": _plain(np.greater),
+    "imag": _plain(np.imag),
+    "le": _plain(np.less_equal),
+    "lt": _plain(np.less),
+    "max": _plain(np.maximum),
+    "min": _plain(np.minimum),
+    "mul": _integer_aware(np.multiply),
+    "ne": _plain(np.not_equal),
+    "neg": _integer_aware(np.negative),
+    "or": _plain(np.bitwise_or),
+    "real": _plain(np.real),
+    "select_n": _select_n,
+    "sub": _integer_aware(np.subtract),
+}
+
+RULES: Mapping[str, Rule] = {
+    **STRUCTURAL,
+    **CONTRACTIONS,
+    **ELEMENTWISE,
+    "iota": _iota,
+    "reduce_sum": _reduce_sum,
+}

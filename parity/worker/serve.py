@@ -1,0 +1,235 @@
+"""The loop inside a worker: programs in, outcomes out.
+
+A worker serves one environment: one interpreter with its variables, flags and x64 setting. It
+answers requests in order; a request that kills it costs that request alone, because everything
+before has been sent. What it was doing when it died stands in its state file.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from parity import paths
+from parity.dtypes import UnsupportedDType
+from parity.paths import Probe
+from parity.program.build import Program, build
+from parity.program.spec import ProgramSpec
+from parity.worker.protocol import Failure, Unsupported, digest, pack_all, unpack_all
+
+_MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "ResourceExhaustedError", "out of memory")
+
+
+class Server:
+    """Holds the current program between the requests of one case.
+
+    Args:
+        state: file descriptor of the state file, overwritten with the current stage.
+        folder: where arrays too large for a message are written.
+    """
+
+    def __init__(self, state: int, folder: str) -> None:
+        self._state = state
+        self._folder = folder
+        self._program: Program | Failure | None = None
+        self._inputs: tuple[np.ndarray, ...] = ()
+
+    def announce(self, stage: str) -> None:
+        """Note the current stage where the host finds it should this process die."""
+        os.pwrite(self._state, stage.ljust(16).encode(), 0)
+
+    def case(self, request: Mapping[str, Any]) -> None:
+        """Take the program and operands that the next requests are about; answers nothing."""
+        self.announce("build")
+        try:
+            arrays = unpack_all(request["inputs"])
+            spec = ProgramSpec.from_wire(request["spec"])
+            self._inputs = tuple(arrays[str(i)] for i in range(len(arrays)))
+            self._program = build(spec)
+        except Exception as error:  # noqa: BLE001 - becomes the failure of every path of the case
+            self._program = _failure(error, "build")
+
+    def load(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Import what a path needs, outside its time limit."""
+        self.announce("start")
+        try:
+            path = _path(request["path"])
+            if path.unsupported() is None:
+                path.load()
+        except Exception as error:  # noqa: BLE001 - an import may fail in any way; it becomes a row
+            return {"failure": vars(_failure(error, "build"))}
+        return {"failure": None}
+
+    def path(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the current program on one path."""
+        probe = Probe(self.announce)
+        try:
+            outputs = self._run(request["path"], probe)
+        except Exception as error:  # noqa: BLE001 - whatever a path raises is that path's result
+            failure = error.failure if isinstance(error, _NoProgram) else self._place(error, probe)
+            return {"failure": vars(failure), "timings": probe.timings, "evidence": probe.evidence}
+        return {
+            "outputs": pack_all(outputs, self._folder),
+            "timings": probe.timings,
+            "evidence": probe.evidence,
+            "failure": None,
+        }
+
+    def _run(self, name: str, probe: Probe) -> dict[str, np.ndarray]:
+        path = _path(name)
+        reason = path.unsupported()
+        if reason is not None:
+            raise Unsupported(reason)
+        if not isinstance(self._program, Program):
+            raise _NoProgram(self._program or Failure("error", "build", message="no program"))
+        # Built anew, so that no path finds another one's traces in JAX's caches.
+        program = build(self._program.spec)
+        results = path.run(program, self._inputs, probe)
+        outputs = dict(zip(program.outputs, results, strict=True))
+        self._note_idle_precision(path, program, outputs, probe)
+        return {name: out for name, out in outputs.items() if out.dtype.name != "void"}
+
+    def _note_idle_precision(
+        self, path: paths.Path, program: Program, outputs: Mapping[str, np.ndarray], probe: Probe
+    ) -> None:
+        """Say so where a precision was accepted and changed no bit of any output."""
+        setting = program.spec.attributes.get("precision")
+        if setting is None:
+            return
+        control = path.run(program.without("precision"), self._inputs, Probe(self.announce))
+        if [digest(out) for out in control] == [digest(out) for out in outputs.values()]:
+            probe.evidence["no_effect"] = f"precision {setting}: accepted, no effect here"
+
+    def _place(self, error: Exception, probe: Probe) -> Failure:
+        """The failure, at stage trace if the program cannot even be traced for the same reason."""
+        stage = probe.current
+        if stage != "trace" and isinstance(self._program, Program):
+            try:
+                _ = self._program.jaxpr
+            except Exception as traced:  # noqa: BLE001 - compared with the one being placed
+                if type(traced) is type(error):
+                    stage = "trace"
+        return _failure(error, stage)
+
+    def references(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Interpret the current program under both references and the arithmetic models."""
+        from parity.reference.evaluate import evaluate
+
+        self.announce("reference")
+        if not isinstance(self._program, Program):
+            return {"failure": None if self._program is None else vars(self._program)}
+        try:
+            found = evaluate(self._program, self._inputs)
+        except Exception as error:  # noqa: BLE001 - a program without a reference is a result
+            return {"failure": vars(_failure(error, "reference"))}
+        return {
+            "f64": pack_all(found.f64, self._folder),
+            "strict": pack_all(found.strict, self._folder),
+            "models": {name: pack_all(out, self._folder) for name, out in found.models.items()},
+            "unspecified": pack_all(found.unspecified, self._folder),
+            "notes": found.notes,
+            "failure": None,
+        }
+
+
+class _NoProgram(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def _path(name: str) -> paths.Path:
+    try:
+        return paths.get(name)
+    except KeyError:
+        raise Unsupported(f"this environment has no path {name}") from None
+
+
+def _failure(error: Exception, stage: str) -> Failure:
+    message = str(error).strip() or repr(error)
+    if isinstance(error, Unsupported | UnsupportedDType):
+        return Failure("unsupported", stage, type(error).__name__, message)
+    exhausted = isinstance(error, MemoryError) or any(word in message for word in _MEMORY_WORDS)
+    outcome = "out-of-memory" if exhausted else "error"
+    trace = "".join(traceback.format_exception(error))
+    return Failure(outcome, stage, type(error).__name__, message[:4000], traceback=trace[-8000:])
+
+
+def environment() -> dict[str, str]:
+    """What this interpreter has: versions, platform, CPU, flags. Starts the JAX backend."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    import jax
+
+    found = {"python": platform.python_version()}
+    for package in ("jax", "jaxlib", "tensorflow", "flax", "numpy", "ml_dtypes"):
+        for distribution in (package, f"{package}-cpu"):
+            try:
+                found[package] = version(distribution)
+                break
+            except PackageNotFoundError:
+                continue
+    found["platform"] = jax.default_backend()
+    found["devices"] = str(jax.device_count())
+    found["system"] = f"{platform.system()} {platform.machine()}"
+    found["cpu"] = " ".join([platform.machine(), *_cpu_features()])
+    for variable in ("XLA_FLAGS", "TF_XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS", "JAX_PLATFORMS"):
+        if os.environ.get(variable):
+            found[variable] = os.environ[variable]
+    return found
+
+
+def _cpu_features() -> list[str]:
+    """The vector and narrow-float instruction sets, as Linux spells them; nothing elsewhere."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        return []
+    telling = ("avx", "fma", "f16c", "amx", "sve", "bf16", "fp16", "asimd")
+    return sorted(flag for flag in flags.split() if flag.startswith(telling))
+
+
+def die_with_parent() -> None:
+    """On Linux, be killed when the host dies, whatever this process is doing then."""
+    import ctypes
+    import signal
+    import sys
+
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def serve(channel: Any) -> None:
+    """Answer requests until the channel closes.
+
+    Args:
+        channel: execnet's; the first message is `{state, stderr, folder, x64}`.
+    """
+    die_with_parent()
+    begin = channel.receive()
+    stderr = os.open(begin["stderr"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(stderr, 2)
+    state = os.open(begin["state"], os.O_RDWR | os.O_CREAT, 0o600)
+    server = Server(state, begin["folder"])
+    server.announce("start")
+    import jax
+
+    jax.config.update("jax_enable_x64", bool(begin["x64"]))
+    channel.send({"environment": environment(), "pid": os.getpid()})
+    answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        "case": server.case,
+        "load": server.load,
+        "path": server.path,
+        "references": server.references,
+    }
+    for request in channel:
+        answer = answers[request["kind"]](request)
+        if answer is not None:
+            channel.send(answer)
