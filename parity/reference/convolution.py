@@ -36,12 +36,12 @@ class Geometry:
 
     def padded_shape(self, spatial: Sequence[int]) -> list[int]:
         """Sizes of the spatial axes of lhs with dilation holes and padding."""
-        dilated = map(_dilated, spatial, self.lhs_dilation)
-        return [max(n + sum(pads), 0) for n, pads in zip(dilated, self.padding, strict=True)]
+        axes = zip(spatial, self.lhs_dilation, self.padding, strict=True)
+        return [max(dilated(size, step) + sum(pads), 0) for size, step, pads in axes]
 
     def out_shape(self, spatial: Sequence[int], taps: Sequence[int]) -> list[int]:
         """Sizes of the spatial axes of the output."""
-        spans = map(_dilated, taps, self.rhs_dilation)
+        spans = map(dilated, taps, self.rhs_dilation)
         axes = zip(self.padded_shape(spatial), spans, self.window_strides, strict=True)
         return [max((padded - span) // stride + 1, 0) for padded, span, stride in axes]
 
@@ -76,7 +76,7 @@ def convolve(lhs: np.ndarray, rhs: np.ndarray, geometry: Geometry) -> np.ndarray
     return out.transpose([order.index(axis) for axis in range(out.ndim)])
 
 
-def _dilated(size: int, dilation: int) -> int:
+def dilated(size: int, dilation: int) -> int:
     """Size of an axis with holes between its elements."""
     return (size - 1) * dilation + 1 if size else 0
 

@@ -1,0 +1,110 @@
+"""Paths that err, lie, crash, hang and exhaust memory, offered through the entry point group."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from parity.paths import Path
+
+
+class Honest(Path):
+    name = "fake-honest"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("run"):
+            return [np.asarray(out) for out in program.function(*inputs)]
+
+
+class Segfault(Path):
+    name = "fake-segfault"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("compile"):
+            print("about to touch address 0", file=sys.stderr, flush=True)
+            ctypes.string_at(0)
+
+
+class Abort(Path):
+    name = "fake-abort"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("lower"):
+            os.abort()
+
+
+class Exit(Path):
+    name = "fake-exit"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("run"):
+            os._exit(7)
+
+
+class Killed(Path):
+    name = "fake-killed"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("run"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Hang(Path):
+    name = "fake-hang"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("convert"):
+            time.sleep(3600)
+
+
+class Memory(Path):
+    name = "fake-memory"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("run"):
+            raise MemoryError("cannot allocate 1 TiB")
+
+
+class Nan(Honest):
+    name = "fake-nan"
+
+    def run(self, program, inputs, probe):
+        return [np.full_like(out, np.nan) for out in super().run(program, inputs, probe)]
+
+
+class Raises(Path):
+    name = "fake-raises"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("lower"):
+            raise ValueError("no lowering for this op\nsecond line")
+
+
+class TooMany(Honest):
+    name = "fake-too-many"
+
+    def run(self, program, inputs, probe):
+        return list(super().run(program, inputs, probe)) * 2
+
+
+class Lacking(Path):
+    name = "fake-unsupported"
+
+    def unsupported(self):
+        return "removed in fake 1.0"
+
+    def run(self, program, inputs, probe):
+        raise AssertionError("never reached")
+
+
+class CrashOnLoad(Path):
+    name = "fake-crash-on-load"
+
+    def load(self):
+        ctypes.string_at(0)
+
+    def run(self, program, inputs, probe):
+        raise AssertionError("never reached")

@@ -1,0 +1,108 @@
+"""Each path runs what it is named after, and says so."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from parity import paths
+from parity.program.build import build
+from parity.program.spec import OperandSpec, ProgramSpec
+
+BUILT_IN = ("eager", "jit", "jax2tf-native", "jax2tf-nonnative")
+SPEC = ProgramSpec(
+    "dot_general",
+    (OperandSpec("lhs", (2, 2), "float32"), OperandSpec("rhs", (2, 2), "float32")),
+    {"dimension_numbers": (((1,), (0,)), ((), ()))},
+)
+INPUTS = (np.array([[1, 2], [3, 4]], np.float32), np.array([[5, 6], [7, 8]], np.float32))
+
+
+def run(name):
+    path = paths.get(name)
+    if path.unsupported() is not None:
+        pytest.skip(path.unsupported())
+    path.load()
+    probe = paths.Probe()
+    return path.run(build(SPEC), INPUTS, probe), probe
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.filterwarnings("ignore:jax2tf.convert with native_serialization=False")
+def test_a_path_computes_the_program(name):
+    outputs, probe = run(name)
+    assert [out.tolist() for out in outputs] == [[[19, 22], [43, 50]]]
+    assert "run" in probe.timings
+
+
+@pytest.mark.filterwarnings("ignore:jax2tf.convert with native_serialization=False")
+def test_the_evidence_tells_the_paths_apart():
+    executed = {name: run(name)[1].evidence for name in BUILT_IN}
+    assert executed["eager"] == {"executed": "op by op on concrete arrays"}
+    assert executed["jit"]["executed"] == "one XLA computation"
+    assert set(executed["jit"]) == {"executed", "stablehlo_sha256", "hlo_sha256"}
+    assert executed["jax2tf-native"]["executed"] == "XlaCallModule"
+    assert "XlaDotV2" in executed["jax2tf-nonnative"]["executed"]
+    assert "XlaCallModule" not in executed["jax2tf-nonnative"]["executed"]
+
+
+def test_a_native_result_under_the_nonnative_label_is_refused(monkeypatch):
+    """What JAX 0.7.2 and later do: `native_serialization=False` is accepted and ignored."""
+    from jax.experimental import jax2tf
+
+    convert = jax2tf.convert
+    monkeypatch.setattr(
+        jax2tf, "convert", lambda f, **kwargs: convert(f, **kwargs | {"native_serialization": True})
+    )
+    with pytest.raises(paths.PathProofError, match="XlaCallModule is the native path"):
+        run("jax2tf-nonnative")
+
+
+@pytest.mark.filterwarnings("ignore:jax2tf.convert with native_serialization=False")
+def test_a_nonnative_result_under_the_native_label_is_refused(monkeypatch):
+    from jax.experimental import jax2tf
+
+    convert = jax2tf.convert
+    monkeypatch.setattr(
+        jax2tf, "convert", lambda f, **kwargs: convert(f, **kwargs | {"native_serialization": False})
+    )
+    with pytest.raises(paths.PathProofError, match="XlaCallModule is missing"):
+        run("jax2tf-native")
+
+
+def test_jit_that_is_disabled_is_refused():
+    import jax
+
+    with jax.disable_jit(), pytest.raises(paths.PathProofError, match="jit is disabled"):
+        run("jit")
+
+
+def test_eager_that_is_traced_is_refused():
+    import jax
+
+    program, path = build(SPEC), paths.get("eager")
+    with pytest.raises(jax.errors.TracerArrayConversionError):
+        jax.jit(lambda *inputs: path.run(program, inputs, paths.Probe()))(*INPUTS)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("0.4.38", None), ("0.7.1", None), ("0.7.2", "removed in JAX 0.7.2"),
+     ("0.10.2", "removed in JAX 0.7.2")],
+)  # fmt: skip
+def test_nonnative_is_unsupported_from_the_version_that_removed_it(monkeypatch, version, reason):
+    from parity.paths import jax2tf
+
+    monkeypatch.setattr(jax2tf, "version", lambda package: version)
+    assert paths.get("jax2tf-nonnative").unsupported() == reason
+
+
+def test_naming_paths_imports_neither_jax_nor_tensorflow():
+    program = (
+        "import sys; from parity import paths; print(*paths.names());"
+        "assert not {'jax', 'tensorflow'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert set(BUILT_IN) <= set(done.stdout.split())

@@ -1,0 +1,110 @@
+"""Digests ignore what says nothing about the arithmetic, and nothing else."""
+
+import pytest
+
+from parity.worker.evidence import (
+    canonical_hlo,
+    canonical_stablehlo,
+    graph_digest,
+    hlo_digest,
+    stablehlo_digest,
+)
+
+MODULE = """
+#loc = loc(unknown)
+module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<2xf32> loc("x")) -> (tensor<2xf32> {jax.result_info = ""}) {
+    %0 = call @helper(%arg0) : (tensor<2xf32>) -> tensor<2xf32> loc(#loc1)
+    return %0 : tensor<2xf32> loc(#loc)
+  }
+  func.func private @helper(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<2xf32> loc(callsite("f"("/a/b.py":1:2) at "g"))
+    return %0 : tensor<2xf32>
+  }
+}
+#loc1 = loc("/home/somebody/f.py":3:4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("@jit_f", "@jit_g"),
+        ("@helper", "@another_name"),
+        ("/home/somebody/f.py", "/tmp/g.py"),
+        ('jax.result_info = ""', 'jax.result_info = "result[0]"'),
+        ("mhlo.num_partitions = 1 : i32, ", "jax.uses_shape_polymorphism = false, "),
+        ("mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32", ""),
+        (' loc("x")', ""),
+    ],
+)
+def test_stablehlo_digest_ignores(old, new):
+    assert old in MODULE
+    assert stablehlo_digest(MODULE) == stablehlo_digest(MODULE.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("stablehlo.add", "stablehlo.multiply"),
+        ("tensor<2xf32>", "tensor<2xbf16>"),
+        ("%arg0, %arg0", "%arg0, %arg1"),
+    ],
+)
+def test_stablehlo_digest_sees(old, new):
+    assert old in MODULE
+    assert stablehlo_digest(MODULE) != stablehlo_digest(MODULE.replace(old, new))
+
+
+def test_canonical_stablehlo_keeps_the_arithmetic_readable():
+    assert canonical_stablehlo(MODULE).splitlines()[2:4] == [
+        "    %0 = call @s2(%arg0) : (tensor<2xf32>) -> tensor<2xf32>",
+        "    return %0 : tensor<2xf32>",
+    ]
+
+
+HLO = """HloModule jit_f.12, is_scheduled=true, entry_computation_layout={(f32[2]{0})->f32[2]{0}}
+
+ENTRY %main.8 (x.1: f32[2]) -> f32[2] {
+  %x.1 = f32[2]{0} parameter(0), metadata={op_name="x"}
+  ROOT %add.0 = f32[2]{0} add(%x.1, %x.1), metadata={op_name="jit(f)/add" source_file="/a/b.py"}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("jit_f.12", "jit_witnessed.3"),
+        ("add.0", "add.77"),
+        ("x.1", "y.9"),
+        ("/a/b.py", "/c/d.py"),
+        (', metadata={op_name="x"}', ""),
+    ],
+)
+def test_hlo_digest_ignores(old, new):
+    assert old in HLO
+    assert hlo_digest(HLO) == hlo_digest(HLO.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(" add(", " multiply("), ("f32[2]", "f32[3]"), ("{0} add", "{1} add")]
+)
+def test_hlo_digest_sees(old, new):
+    assert old in HLO
+    assert hlo_digest(HLO) != hlo_digest(HLO.replace(old, new))
+
+
+def test_canonical_hlo_numbers_values_in_order():
+    assert canonical_hlo(HLO).splitlines()[-3:] == [
+        "  %v1 = f32[2]{0} parameter(0)",
+        "  ROOT %v2 = f32[2]{0} add(%v1, %v1)",
+        "}",
+    ]
+
+
+def test_graph_digest_depends_on_order_and_attributes():
+    first = [("Cast", {"SrcT": 1, "DstT": 14}), ("AddV2", {"T": 1})]
+    assert graph_digest(first) == graph_digest([("Cast", {"DstT": 14, "SrcT": 1}), first[1]])
+    assert graph_digest(first) != graph_digest(first[::-1])
+    assert graph_digest(first) != graph_digest([("Cast", {"SrcT": 1, "DstT": 19}), first[1]])
