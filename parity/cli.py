@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 
 OK, FINDING, USAGE, FAULT, NOTHING, INTERRUPTED = 0, 1, 2, 3, 5, 130
 _PRECEDENCE = (INTERRUPTED, FAULT, USAGE, FINDING, NOTHING, OK)
-_EXIT_CODES = """\b
+_EPILOG = """\b
+[tool.parity] of pyproject.toml may give cases (files and folders), fail_on,
+timeout, reports (a folder for records) and max_cases (of one sweep).
+
+\b
 Exit codes: 0 fine, 1 a finding, 2 wrong usage, configuration or case file,
 3 a fault of parity itself, 5 nothing was selected, 130 interrupted."""
 
@@ -55,7 +60,7 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
-    epilog=_EXIT_CODES,
+    epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="parity")
@@ -89,7 +94,13 @@ def _selectors(command: _Command) -> _Command:
 @click.option(
     "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
 )
-@click.option("--format", "kind", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="How the result is written to stdout [table].",
+)
 @click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
 def run(
     targets: tuple[str, ...],
@@ -267,16 +278,11 @@ def _run(selection: Selection, how: Options) -> RunResult:
 def _render(result: RunResult, kind: str, *, verbose: bool) -> str:
     from parity.report.render import render
 
-    if kind != "table":
-        return render(result, kind)
-    from rich.console import Console
-
-    console = Console(file=sys.stdout)
-    color = console.is_terminal and not console.no_color and console.color_system is not None
-    sized = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
-    return render(
-        result, kind, width=console.width if sized else None, color=color, verbose=verbose
-    )
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    sized = terminal or re.fullmatch(r"[1-9]\d*", os.environ.get("COLUMNS", ""))
+    width = shutil.get_terminal_size().columns if sized else None
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return render(result, kind, width=width, color=color, verbose=verbose)
 
 
 def _split(paths: str | None) -> list[str] | None:

@@ -5,7 +5,7 @@ such a table nothing does), or if it looks like a case file: `op:` or `program:`
 line and `operands:` or parity's schema comment. Other YAML files are left alone.
 
 The paths of a case that were selected run together, when its first item runs. Under pytest-xdist
-each worker does so for the items that it is given; `--dist loadgroup` keeps a case on one worker.
+each worker does so for the items that it is given; `--dist loadfile` keeps a case on one worker.
 """
 
 from __future__ import annotations
@@ -158,8 +158,6 @@ class PathItem(_Item):
         self.case = case
         self.path_name = path_name
         self.line = case.line
-        if self.config.pluginmanager.has_plugin("xdist"):
-            self.add_marker(pytest.mark.xdist_group(case.id))
 
     def runtest(self) -> None:
         """Run the case, unless an item of it did, and fail if this path's rows do."""
@@ -186,9 +184,10 @@ class Finding(Exception):
         from parity.report.table import case_lines
 
         failing = [row for row in rows if row.is_finding]
-        lines = [*(finding([row]) for row in failing), *case_lines(result, None)]
-        stderr = [line for row in failing for line in row.stderr.splitlines()]
-        super().__init__("\n".join([line.plain for line in lines] + stderr))
+        lines = [finding([row]).plain.removeprefix("finding: ") for row in failing]
+        lines += [line.plain for line in case_lines(result, None)]
+        lines += [line for row in failing for line in row.stderr.splitlines()]
+        super().__init__("\n".join(lines))
 
 
 _PROPERTIES = ("outcome", "status", "grade", "because", "differing")
