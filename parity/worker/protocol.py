@@ -68,24 +68,55 @@ class PathOutcome:
 
 
 @dataclass(frozen=True)
+class Enclosure:
+    """An output and the interval around it; `lo` and `hi` are `point` itself where it is exact.
+
+    Attributes:
+        point: any shape and dtype.
+        lo: lower ends (complex: of both parts).
+        hi: upper ends.
+    """
+
+    point: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but the point is possible."""
+        return self.lo is self.point and self.hi is self.point
+
+
+@dataclass(frozen=True)
 class References:
-    """What the references say of one program.
+    """What the references say of one program; each mapping is by output name.
 
     Attributes:
         f64: the ideal: float64 or complex128 for a floating output; int64, uint64 or (beyond both)
-            float64 for an integer one, not wrapped; bool.
-        strict: as declared, in the declared dtype.
-        models: outputs under further named arithmetic models, in the declared dtype.
+            float64 for an integer one, not wrapped; bool. Its interval is the accuracy bound, in
+            float64.
+        strict: as declared, in the declared dtype. Its interval is the order interval.
+        licensed: the same by the licences granted, "fma" or "fma+reciprocal"; smaller sets first.
+        models: the same under further named arithmetic models.
+        honest: by output and order of summation, the rms and the mean signed distance from
+            `strict`; absent where no sum has an order to choose.
         unspecified: boolean masks of the elements that no rule determines (an implicit zero times
             a non-finite value); absent where there are none.
+        undecided: boolean masks of the elements that depend on a comparison, an index or a
+            conversion to integer which another correct evaluation may decide otherwise.
+        estimated: primitives whose bound is a Monte Carlo estimate.
         notes: sentences about the reference: "no wider than float64", …
         failure: None if there are outputs.
     """
 
-    f64: Mapping[str, np.ndarray] = field(default_factory=dict)
-    strict: Mapping[str, np.ndarray] = field(default_factory=dict)
-    models: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    f64: Mapping[str, Enclosure] = field(default_factory=dict)
+    strict: Mapping[str, Enclosure] = field(default_factory=dict)
+    licensed: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
+    models: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
+    honest: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
     unspecified: Mapping[str, np.ndarray] = field(default_factory=dict)
+    undecided: Mapping[str, np.ndarray] = field(default_factory=dict)
+    estimated: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     failure: Failure | None = None
 
