@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class Config:
         timeout: seconds per path.
         reports: folder for records, None to keep none.
         max_cases: largest number of cases that one sweep may give.
+        is_configured: whether there is such a table.
     """
 
     root: Path
@@ -36,9 +37,10 @@ class Config:
     timeout: float = 300.0
     reports: str | None = None
     max_cases: int = 10_000
+    is_configured: bool = False
 
 
-KEYS = tuple(f.name for f in fields(Config) if f.name != "root")
+KEYS = ("cases", "fail_on", "timeout", "reports", "max_cases")
 
 
 def nearest_root(path: Path) -> Path:
@@ -67,14 +69,14 @@ def load_config(start: Path) -> Config:
         return Config(root=root)
     try:
         text = file.read_bytes().decode("utf-8")
-        table = tomllib.loads(text).get("tool", {}).get("parity", {})
+        table = tomllib.loads(text).get("tool", {}).get("parity")
     except UnicodeDecodeError as error:
         raise CaseFileError(f"is not UTF-8 ({error.reason})", file=file) from None
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(error, file) from None
     except OSError as error:
         raise CaseFileError(f"cannot be read ({error.strerror})", file=file) from None
-    return _checked(table, text, root)
+    return Config(root=root) if table is None else _checked(table, text, root)
 
 
 def _syntax_error(error: tomllib.TOMLDecodeError, file: Path) -> CaseFileError:
@@ -112,7 +114,7 @@ def _checked(table: object, text: str, root: Path) -> Config:
         values["cases"] = tuple(values["cases"])
     if "timeout" in values:
         values["timeout"] = float(values["timeout"])
-    return Config(root=root, **values)
+    return Config(root=root, is_configured=True, **values)
 
 
 def _wrong(key: str, value: object) -> str | None:

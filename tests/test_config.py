@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from parity.config import Config, load_config, nearest_root
 from parity.errors import CaseFileError
 
@@ -30,6 +31,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         timeout=20.0,
         reports="out",
         max_cases=20_000,
+        is_configured=True,
     )
 
 
@@ -93,8 +95,10 @@ def test_without_a_file_the_current_folder_is_the_root_of_what_lies_below(
             ":2:1: wrong value for reports in [tool.parity] (got 3; allowed a folder)",
         ),
         ("[tool]\nparity = 3\n", ": tool.parity is not a table (got 3)"),
-        ("[tool.parity\n", ":1:13: is not valid TOML: Expected ']' at the end of a table "
-         "declaration"),
+        (
+            "[tool.parity\n",
+            ":1:13: is not valid TOML: Expected ']' at the end of a table declaration",
+        ),
     ],
 )
 def test_a_mistake_is_placed(tmp_path: Path, text: str, message: str) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from parity import paths
 from parity.doctor import Diagnosis, diagnose
 from parity.errors import UserError
@@ -79,9 +80,7 @@ def test_formats_that_ml_dtypes_lacks_are_named(bare: str) -> None:
     for name in ("numpy", "ml_dtypes"):
         distribution(site, name, "0.4.1")
         (site / f"{name}.py").write_text(
-            "__version__ = '0.4.1'\n"
-            "bfloat16 = float8_e4m3fn = object\n"
-            "def dtype(of): return of\n"
+            "__version__ = '0.4.1'\nbfloat16 = float8_e4m3fn = object\ndef dtype(of): return of\n"
         )
     found = diagnose(bare)
     lacking = found.notes["ml_dtypes"].removeprefix("lacks ").split(", ")

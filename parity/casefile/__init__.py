@@ -1,0 +1,1 @@
+"""Case files: YAML in, cases out (`parity.casefile.load`), without JAX or TensorFlow."""

@@ -67,7 +67,11 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Operand:
-    """How an operand's bits come about: exactly one of values, file or draw."""
+    """How an operand's bits come about: exactly one of values, file or draw.
+
+    Under vmap the shape has the leading batch axis; `repeat` is then its length where values or a
+    file give one example only, and 0 where the batch is drawn.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -76,8 +80,9 @@ class Operand:
     file: Path | None = None
     key: str | None = None  # the array's name in an .npz or .safetensors file
     draw: str | None = None
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
     seed: int = 0
+    repeat: int = 0
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ class _Stream:
         """float64[count], uniform multiples of 2**-53 in [0, 1)."""
         import numpy as np
 
-        fractions: np.ndarray = np.ldexp((self.words(count) >> np.uint64(11)).astype(np.float64), -53)
+        whole = (self.words(count) >> np.uint64(11)).astype(np.float64)
+        fractions: np.ndarray = np.ldexp(whole, -53)
         return fractions
 
     def below(self, count: int, limit: int) -> np.ndarray:
@@ -123,7 +124,8 @@ def _log_uniform(stream: _Stream, count: int, parameters: Parameters) -> np.ndar
 
     low, high = int(parameters["min_exponent"]), int(parameters["max_exponent"])
     significands = stream.signs(count) * (1.0 + stream.fractions(count))
-    scaled: np.ndarray = np.ldexp(significands, low + stream.below(count, high - low + 1))
+    exponents = (low + stream.below(count, high - low + 1)).astype(np.intc)
+    scaled: np.ndarray = np.ldexp(significands, exponents)
     return scaled
 
 

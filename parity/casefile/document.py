@@ -159,6 +159,7 @@ class _Builder:
         if isinstance(node, SequenceNode):
             data: Any = [self.build(item) for item in node.value]
         else:
+            assert isinstance(node, MappingNode)  # the third kind of node
             data = self._mapping(node)
         self._open.remove(id(node))
         return data

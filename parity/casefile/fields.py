@@ -80,7 +80,7 @@ class OneOf:
         """The name itself, if it is allowed."""
         if name in self.allowed:
             return name
-        what = f"is not a {self.noun} (got {show(name)}; allowed {listed(self.allowed)})"
+        what = f"is no {self.noun} (got {show(name)}; allowed {listed(self.allowed)})"
         fail(what, hint=did_you_mean(name, self.allowed))
 
     def __get_pydantic_core_schema__(
@@ -94,6 +94,11 @@ class OneOf:
         return {"type": "string", "enum": list(self.allowed)}
 
 
+def any_case(names: tuple[str, ...]) -> list[str]:
+    """Names in small and in capital letters, for the JSON Schema of what takes any case."""
+    return [*(name.lower() for name in names), *(name.upper() for name in names)]
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -105,7 +110,7 @@ def _precision_name(value: Any, within: tuple[int, ...] = ()) -> str:
             if value.casefold() == name.casefold():
                 return name
     either = "" if within else ", or a pair [lhs, rhs] of the first three"
-    what = f"is not a precision (got {show(value)}; allowed {listed(allowed)}{either})"
+    what = f"is no precision (got {show(value)}; allowed {listed(allowed)}{either})"
     fail(what, hint=did_you_mean(value, allowed), within=within)
 
 
@@ -120,7 +125,7 @@ def _precision(value: Any) -> str | tuple[str, ...]:
 def _x64(value: Any) -> bool | str:
     if isinstance(value, bool) or value == "auto":
         return "auto" if value == "auto" else bool(value)
-    fail(f"is not a setting of x64 (got {show(value)}; allowed auto, true, false)")
+    fail(f"is no setting of x64 (got {show(value)}; allowed auto, true, false)")
 
 
 def _iso_date(value: Any) -> Any:
@@ -155,10 +160,10 @@ _MANY = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 _ONE_OR_MANY = BeforeValidator(_one_or_many)
 _PRECISION_SCHEMA = {
     "anyOf": [
-        {"type": "string", "pattern": f"^(?i:{'|'.join(PRECISIONS + PRESETS)})$"},
+        {"enum": any_case(PRECISIONS + PRESETS)},
         {
             "type": "array",
-            "items": {"type": "string", "pattern": f"^(?i:{'|'.join(PRECISIONS)})$"},
+            "items": {"enum": any_case(PRECISIONS)},
             "minItems": 2,
             "maxItems": 2,
         },

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from parity.casefile.problem import Location, Problem, did_you_mean, listed, show, spell
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _TYPES = {
     "int_type": ("is not an integer", "an integer"),
@@ -21,10 +23,32 @@ _TYPES = {
     "greater_than": ("is too small", "more than {gt}"),
     "greater_than_equal": ("is too small", "at least {ge}"),
     "less_than_equal": ("is too large", "at most {le}"),
-    "too_short": ("is empty", "at least one entry"),
+    "too_short": ("has too few entries", "at least {min_length}"),
+    "too_long": ("has too many entries", "at most {max_length}"),
     "string_too_short": ("is empty", "at least one character"),
     "string_pattern_mismatch": ("has a character that ids cannot hold", "letters, digits, _ . -"),
 }
+
+
+def validated(
+    model: type[Model], data: object, prefix: Location, *, known: type[BaseModel] | None = None
+) -> Model:
+    """The model of plain data.
+
+    Args:
+        model: what to make of the data.
+        data: as the YAML gave it.
+        prefix: where in the document it stands.
+        known: the model whose keys an unknown key is compared with, if not `model`.
+
+    Raises:
+        ExceptionGroup: of Problems, all that is wrong.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        found = problems(error, known or model, prefix)
+    raise ExceptionGroup("case file", found)
 
 
 def problems(
@@ -69,7 +93,8 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], prefix: Location) -> 
         return Problem(f"{spell(at)} {context['what']}", at, hint=context["hint"])
     what, allowed = _TYPES.get(kind, (detail["msg"], ""))
     got = f"got {show(detail['input'])}"
-    allowed = f"; allowed {allowed.format(**context)}" if allowed else ""
+    limits = {name: f"{n:g}" for name, n in context.items() if isinstance(n, int | float)}
+    allowed = f"; allowed {allowed.format(**limits)}" if allowed else ""
     return Problem(f"{spell(at)} {what} ({got}{allowed})", at)
 
 

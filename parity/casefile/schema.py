@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from parity.casefile.fields import (
     X64,
@@ -40,39 +40,59 @@ DEFAULT_PATHS = ["eager", "jit", "jax2tf-native", "jax2tf-nonnative"]
 class Filling(Strict):
     """How an array's elements come about: exactly one of values, file and draw."""
 
-    values: Any = Field(None, description="nested lists of numbers, 'nan', 'inf', '0x1.8p3', '1+2j'")
-    file: str | None = Field(None, description=".npy, .npz or .safetensors, beside this file or below")
-    key: str | None = Field(None, description="the array's name inside the .npz or .safetensors")
-    draw: Draw | None = Field(None, description="the distribution it is drawn from, on the host")
-    seed: Seed | None = Field(None, description="seed of the draw; default: the file's seed")
-    low: Finite | None = Field(None, description="smallest value of uniform and integers")
-    high: Finite | None = Field(None, description="largest value of uniform and integers")
-    min_exponent: int | None = Field(None, ge=-1074, le=1023, description="smallest power of two")
-    max_exponent: int | None = Field(None, ge=-1074, le=1023, description="largest power of two")
-    of: SubnormalsOf | None = Field(None, description="the format whose subnormals are drawn")
-    share: float | None = Field(None, ge=0, le=1, description="share of the special values")
+    values: Any = Field(
+        default=None, description="nested lists of numbers, 'nan', 'inf', '0x1.8p3', '1+2j'"
+    )
+    file: str | None = Field(
+        default=None, description=".npy, .npz or .safetensors, beside this file or below"
+    )
+    key: str | None = Field(
+        default=None, description="the array's name inside the .npz or .safetensors"
+    )
+    draw: Draw | None = Field(
+        default=None, description="the distribution it is drawn from, on the host"
+    )
+    seed: Seed | None = Field(
+        default=None, description="seed of the draw; default: the file's seed"
+    )
+    low: Finite | None = Field(default=None, description="smallest value of uniform and integers")
+    high: Finite | None = Field(default=None, description="largest value of uniform and integers")
+    min_exponent: int | None = Field(
+        default=None, ge=-1074, le=1023, description="smallest power of two"
+    )
+    max_exponent: int | None = Field(
+        default=None, ge=-1074, le=1023, description="largest power of two"
+    )
+    of: SubnormalsOf | None = Field(
+        default=None, description="the format whose subnormals are drawn"
+    )
+    share: float | None = Field(default=None, ge=0, le=1, description="share of the special values")
 
 
 class OperandModel(Filling):
     """An operand."""
 
-    shape: list[Size] | None = Field(None, description="may be left out beside values")
+    shape: list[Size] | None = Field(default=None, description="may be left out beside values")
     dtype: DType = Field(description="the dtype in which it is handed to the program")
 
 
 class CotangentModel(Filling):
     """The cotangent of vjp; drawn `normal` unless said otherwise."""
 
-    dtype: DType | None = Field(None, description="the output's dtype, where it cannot be inferred")
+    dtype: DType | None = Field(
+        default=None, description="the output's dtype, where it cannot be inferred"
+    )
 
 
 class ToleranceModel(Strict):
     """Limits that lift a row to `equivalent`: |got - want| <= atol + rtol * |want|."""
 
-    rtol: Limit | None = Field(None, description="relative limit")
-    atol: Limit | None = Field(None, description="absolute limit")
-    max_ulp: Limit | None = Field(None, description="largest distance in ulps of the output dtype")
-    against: Target = Field("baseline", description="what is wanted")
+    rtol: Limit | None = Field(default=None, description="relative limit")
+    atol: Limit | None = Field(default=None, description="absolute limit")
+    max_ulp: Limit | None = Field(
+        default=None, description="largest distance in ulps of the output dtype"
+    )
+    against: Target = Field(default="baseline", description="what is wanted")
 
 
 class WhenModel(Strict):
@@ -88,42 +108,58 @@ class ExpectModel(Strict):
     """A known finding: it must come true where it applies."""
 
     path: Strings = Field(description="the path or paths it speaks of")
-    where: dict[str, Any] = Field({}, description="sweep axes or fields and the values it needs")
-    output: Strings | None = Field(None, description="the output or outputs it speaks of")
-    grade: Grades | None = Field(None, description="the grade, or any of the grades, it expects")
-    outcome: Outcome | None = Field(None, description="the outcome it expects instead of a grade")
-    stage: Stage | None = Field(None, description="the stage of an expected error")
-    match: RegularExpression | None = Field(None, description="what the message must contain")
+    where: dict[str, Any] = Field(
+        default={}, description="sweep axes or fields and the values it needs"
+    )
+    output: Strings | None = Field(default=None, description="the output or outputs it speaks of")
+    grade: Grades | None = Field(
+        default=None, description="the grade, or any of the grades, it expects"
+    )
+    outcome: Outcome | None = Field(
+        default=None, description="the outcome it expects instead of a grade"
+    )
+    stage: Stage | None = Field(default=None, description="the stage of an expected error")
+    match: RegularExpression | None = Field(
+        default=None, description="what the message must contain"
+    )
     because: Sentence = Field(description="why")
-    link: str | None = Field(None, description="where that is discussed")
-    until: Day | None = Field(None, description="the last day on which it holds")
-    when: WhenModel = Field(WhenModel(), description="the environments in which it holds")
+    link: str | None = Field(default=None, description="where that is discussed")
+    until: Day | None = Field(default=None, description="the last day on which it holds")
+    when: WhenModel = Field(default=WhenModel(), description="the environments in which it holds")
 
 
 Axis = Annotated[list[Any], Field(min_length=1)]
 
 
+class ProductModel(RootModel[dict[str, Axis]]):
+    """The short form of a sweep: every combination of its axes."""
+
+
 class SweepModel(Strict):
     """The full form of a sweep: every combination of `product` with every row of `zip`."""
 
-    product: dict[str, Axis] = Field({}, description="field: values, in every combination")
-    zip: dict[str, Axis] = Field({}, description="field: values, taken together")
+    product: dict[str, Axis] = Field(default={}, description="field: values, in every combination")
+    zip: dict[str, Axis] = Field(default={}, description="field: values, taken together")
     exclude: list[Annotated[dict[str, Any], Field(min_length=1)]] = Field(
-        [], description="combinations of axis values to leave out"
+        default=[], description="combinations of axis values to leave out"
     )
 
 
 class Header(Strict):
     """What a case file says about all its cases."""
 
-    name: str | None = Field(None, pattern=NAME_PATTERN, description="default: the file's stem")
-    about: Sentence = Field(description="one sentence: what it guards")
-    links: list[str] = Field([], description="where it is discussed")
-    transforms: list[Transform] = Field(
-        ["forward"], min_length=1, description="forward, vjp, jvp, vmap: a sweep axis of its own"
+    name: str | None = Field(
+        default=None, pattern=NAME_PATTERN, description="default: the file's stem"
     )
-    sweep: Any = Field(None, description="field: values; or product, zip and exclude")
-    expect: list[ExpectModel] = Field([], description="known findings")
+    about: Sentence = Field(description="one sentence: what it guards")
+    links: list[str] = Field(default=[], description="where it is discussed")
+    transforms: list[Transform] = Field(
+        default=["forward"],
+        min_length=1,
+        description="forward, vjp, jvp, vmap: a sweep axis of its own",
+    )
+    sweep: Any = Field(default=None, description="field: values; or product, zip and exclude")
+    expect: list[ExpectModel] = Field(default=[], description="known findings")
 
 
 class Body(Strict):
@@ -131,19 +167,23 @@ class Body(Strict):
 
     op: str = Field(description="the op, one of casefile/ops")
     operands: dict[str, OperandModel] = Field(min_length=1, description="name: operand")
-    attributes: dict[str, Any] = Field({}, description="keyword arguments of the op")
-    compute_dtype: DType | None = Field(None, description="operands are cast to it before the op")
-    output_dtype: DType | None = Field(None, description="the op's result is cast to it")
-    residual: str | None = Field(None, description="an operand that is added to the result")
-    batch: Count = Field(3, description="length of the leading axis under vmap")
-    cotangent: CotangentModel = Field(CotangentModel(), description="the cotangent of vjp")
-    tangents: dict[str, Filling] = Field({}, description="operand: its tangent under jvp")
-    paths: list[str] = Field(DEFAULT_PATHS, min_length=1, description="the paths to run")
-    baseline: str = Field("eager", description="the path that the others are compared with")
-    tolerance: ToleranceModel | None = Field(None, description="explicit limits")
-    x64: X64 = Field("auto", description="64-bit types; auto: where a declared dtype needs them")
-    seed: Seed = Field(0, description="seed of everything drawn")
-    timeout: float | None = Field(None, gt=0, le=86400, description="seconds per path")
+    attributes: dict[str, Any] = Field(default={}, description="keyword arguments of the op")
+    compute_dtype: DType | None = Field(
+        default=None, description="operands are cast to it before the op"
+    )
+    output_dtype: DType | None = Field(default=None, description="the op's result is cast to it")
+    residual: str | None = Field(default=None, description="an operand that is added to the result")
+    batch: Count = Field(default=3, description="length of the leading axis under vmap")
+    cotangent: CotangentModel = Field(default=CotangentModel(), description="the cotangent of vjp")
+    tangents: dict[str, Filling] = Field(default={}, description="operand: its tangent under jvp")
+    paths: list[str] = Field(default=DEFAULT_PATHS, min_length=1, description="the paths to run")
+    baseline: str = Field(default="eager", description="the path that the others are compared with")
+    tolerance: ToleranceModel | None = Field(default=None, description="explicit limits")
+    x64: X64 = Field(
+        default="auto", description="64-bit types; auto: where a declared dtype needs them"
+    )
+    seed: Seed = Field(default=0, description="seed of everything drawn")
+    timeout: float | None = Field(default=None, gt=0, le=86400, description="seconds per path")
 
 
 class CaseFileModel(Body, Header):

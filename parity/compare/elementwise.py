@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from parity.compare.ulp import bits, dtype_of, part_of, parts, steps, ulp
+from parity.compare.ulp import as_float64, bits, dtype_of, part_of, parts, steps, ulp
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -50,6 +50,29 @@ class Errors:
         )  # fmt: skip
 
 
+def same_bits(a: np.ndarray, b: np.ndarray, *, exclude: Mask | None = None) -> bool:
+    """Whether two outputs are identical: dtype, shape and bits; all NaNs are equal.
+
+    Args:
+        a: any shape, any dtype in `parity.dtypes`.
+        b: the other output.
+        exclude: True where no rule determines the element, of the shape of `a`.
+    """
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    element = dtype_of(a.dtype)
+    if not element.is_inexact:
+        differing = a != b
+    else:
+        a, b = parts(a), parts(b)
+        differing = bits(a) != bits(b)
+        if differing.any():  # widened, since NumPy knows no NaN in every small format
+            differing &= ~(np.isnan(as_float64(a)) & np.isnan(as_float64(b)))
+        if element.kind == "complex":
+            differing = differing.any(axis=-1)
+    return not np.any(differing if exclude is None else differing & ~exclude)
+
+
 def float_errors(got: np.ndarray, want: np.ndarray) -> Errors:
     """Errors of floating or complex elements.
 
@@ -70,9 +93,9 @@ def float_errors(got: np.ndarray, want: np.ndarray) -> Errors:
     else:
         differing = g != w
         distance = gap / ulp(w, element)
-    finite = None
+    finite: Mask | None = None
     if not np.isfinite(gap).all():
-        finite = np.isfinite(w)
+        finite = np.asarray(np.isfinite(w))
         differing &= ~(np.isnan(g) & np.isnan(w))
         distance = np.where(np.isfinite(g) & finite, distance, gap)
     signed = np.copysign(distance, error)
@@ -80,7 +103,7 @@ def float_errors(got: np.ndarray, want: np.ndarray) -> Errors:
         return Errors(g, w, error, gap, distance, signed, differing, finite)
     modulus = np.hypot(gap[:, 0], gap[:, 1])
     if finite is not None:
-        finite = finite.all(axis=1)
+        finite = np.asarray(finite.all(axis=1))
         modulus[np.isnan(gap).any(axis=1)] = np.nan  # hypot(NaN, inf) is inf: it hides the NaN
     worse = np.maximum(distance[:, 0], distance[:, 1])
     return Errors(g, w, error, modulus, worse, signed, differing.any(axis=1), finite)

@@ -12,7 +12,7 @@ import numpy as np
 from parity.compare.elementwise import Mask, float_errors, integer_errors
 from parity.compare.percentile import BinnedPercentile, ExactPercentile
 from parity.compare.tally import CLASSES, WORST, Tally, combine, tally
-from parity.compare.ulp import bits, dtype_of, parts
+from parity.compare.ulp import as_float64, bits, dtype_of, parts
 from parity.dtypes import DType
 from parity.errors import ParityFault
 
@@ -150,9 +150,7 @@ def measure(got: np.ndarray, want: np.ndarray, *, exclude: Mask | None = None) -
     n = len(flat_got)
     excluded = got.size - n
     if n == 0:
-        return Metrics(
-            count=got.size, excluded=excluded, nonfinite_want=0, differing=0, pattern=0
-        )
+        return Metrics(count=got.size, excluded=excluded, nonfinite_want=0, differing=0, pattern=0)
     if element.kind == "bool":
         differing = np.flatnonzero(flat_got != flat_want)
         return Metrics(
@@ -171,9 +169,7 @@ def measure(got: np.ndarray, want: np.ndarray, *, exclude: Mask | None = None) -
         differing=total.differing,
         pattern=total.pattern,
         histogram=total.histogram,
-        worst=_elements(
-            [i for _, i in total.worst], got, want, kept, [-k for k, _ in total.worst]
-        ),
+        worst=_elements([i for _, i in total.worst], got, want, kept, [-k for k, _ in total.worst]),
         **_special(total),
         **_numeric(total, p99, element),
     )
@@ -181,10 +177,12 @@ def measure(got: np.ndarray, want: np.ndarray, *, exclude: Mask | None = None) -
 
 def _special(total: Tally) -> dict[str, int]:
     sides = {"got": total.got, "want": total.want}
-    return {f"{c}_{side}": n for side, ns in sides.items() for c, n in zip(CLASSES, ns, strict=True)}
+    return {
+        f"{c}_{side}": n for side, ns in sides.items() for c, n in zip(CLASSES, ns, strict=True)
+    }
 
 
-def _numeric(total: Tally, p99: float, element: DType) -> dict[str, float | None]:
+def _numeric(total: Tally, p99: float, element: DType) -> dict[str, Any]:
     if total.numeric == 0:
         return {}
     sums, n = total.sums, total.numeric
@@ -192,7 +190,6 @@ def _numeric(total: Tally, p99: float, element: DType) -> dict[str, float | None
         math.sqrt(s) for s in (sums.error_squared, sums.want_squared, sums.got_squared)
     )
     rms_rel = _ratio(error, want)
-    passes = math.nan if total.unmatched else 0.0
     return {
         "max_abs": total.max_abs,
         "mean_abs": sums.absolute / n,
@@ -204,8 +201,8 @@ def _numeric(total: Tally, p99: float, element: DType) -> dict[str, float | None
         "rms_rel": rms_rel,
         "cosine": sums.product / (want * got) if want and got else None,
         "sqnr_db": -20 * math.log10(rms_rel) if rms_rel else math.inf,
-        "min_rtol": total.min_rtol + passes,
-        "min_atol": total.max_abs + passes,
+        "min_rtol": math.nan if total.unmatched else total.min_rtol,
+        "min_atol": math.nan if total.unmatched else total.max_abs,
     }
 
 
@@ -227,13 +224,14 @@ def _elements(
     if not indices:
         return ()
     flat = np.asarray(indices) if kept is None else kept[indices]
-    places = zip(*(axis.tolist() for axis in np.unravel_index(flat, got.shape)), strict=True)
+    axes = np.unravel_index(flat, got.shape) if got.ndim else ()
+    places = zip(*(axis.tolist() for axis in axes), strict=True) if got.ndim else [()]
     sides = [array.reshape(-1)[flat] for array in (got, want)]
     return tuple(
         Element(*fields)
         for fields in zip(
-            places if got.ndim else [()],
-            *(_plain(side) for side in sides),
+            places,
+            *(plain(side) for side in sides),
             *(_hexadecimal(side) for side in sides),
             [None] * len(indices) if errors is None else errors,
             strict=True,
@@ -245,10 +243,10 @@ def plain(array: np.ndarray) -> list[Any]:
     """The elements of a flat array as Python bool, int, float or complex, exactly."""
     element = dtype_of(array.dtype)
     if element.kind == "float":
-        array = array.astype(np.float64)
+        array = as_float64(array)
     elif element.is_integer and element.bits < 64:
         array = array.astype(np.int64)
-    return array.tolist()
+    return list(array.tolist())
 
 
 def _hexadecimal(array: np.ndarray) -> list[str]:
@@ -259,7 +257,7 @@ def _hexadecimal(array: np.ndarray) -> list[str]:
 
 def _scan(got: np.ndarray, want: np.ndarray, element: DType) -> tuple[Tally, float]:
     """The tally of flat arrays and their p99 ulp error."""
-    if len(got) > LARGE and element.kind == "float":
+    if len(got) > LARGE and element.name in ("float16", "bfloat16", "float32", "float64"):
         try:
             from parity.compare import large
         except ImportError:  # numba is missing, or too old for this NumPy

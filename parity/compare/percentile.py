@@ -6,6 +6,8 @@ interpolation. NaN ranks above infinity.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,38 +23,40 @@ def rank(n: int) -> int:
     return n - n // 100
 
 
+@dataclass
 class ExactPercentile:
     """Keeps every error."""
 
-    def __init__(self) -> None:
-        self._blocks: list[Floats] = []
+    blocks: list[Floats] = field(default_factory=list)
 
     def add(self, errors: Floats) -> None:
         """Take in a block of errors, none negative."""
-        self._blocks.append(errors)
+        self.blocks.append(errors)
 
     def value(self) -> float:
         """The percentile; NaN if there were no errors."""
-        errors = self._blocks[0] if len(self._blocks) == 1 else np.concatenate(self._blocks)
+        errors = self.blocks[0] if len(self.blocks) == 1 else np.concatenate(self.blocks)
         if not len(errors):
             return float("nan")
         k = rank(len(errors)) - 1
         return float(np.partition(errors, k)[k])
 
 
+@dataclass
 class BinnedPercentile:
     """Counts errors in bins 2^-8 of a power of two wide."""
 
-    def __init__(self) -> None:
-        self.counts: npt.NDArray[np.int64] = np.zeros(BINS, np.int64)
+    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS, np.int64))
 
     def add(self, errors: Floats) -> None:
         """Take in a block of errors, none negative."""
-        if not len(errors):
-            return
         index = np.abs(errors).view(np.int64) >> BIN_SHIFT
-        low = int(index.min())
-        counts = np.bincount(index - low)
+        above = index[index > 0]
+        self.counts[0] += len(index) - len(above)
+        if not len(above):
+            return
+        low = int(above.min())
+        counts = np.bincount(above - low)
         self.counts[low : low + len(counts)] += counts
 
     def value(self) -> float:

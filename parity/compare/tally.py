@@ -113,17 +113,21 @@ def tally(errors: Errors, element: DType, *, offset: int = 0) -> Tally:
     )
 
 
+def _count(mask: npt.ArrayLike) -> int:
+    return int(np.count_nonzero(mask))
+
+
 def _special(values: Floats, element: DType, finite: bool) -> tuple[int, ...]:
     nan = posinf = neginf = negzero = subnormal = 0
     if not finite:
-        nan = np.count_nonzero(np.isnan(values))
-        posinf = np.count_nonzero(values == np.inf)
-        neginf = np.count_nonzero(values == -np.inf)
-    zeros = values.size - np.count_nonzero(values)
+        nan = _count(np.isnan(values))
+        posinf = _count(values == np.inf)
+        neginf = _count(values == -np.inf)
+    zeros = values.size - _count(values)
     if zeros:
-        negzero = np.count_nonzero(np.signbit(values) & (values == 0))
+        negzero = _count(np.signbit(values) & (values == 0))
     if element.format is not None:
-        subnormal = np.count_nonzero(np.abs(values) < 2.0**element.format.emin) - zeros
+        subnormal = _count(np.abs(values) < 2.0**element.format.emin) - zeros
     return nan, posinf, neginf, negzero, subnormal
 
 
@@ -133,7 +137,7 @@ def _pattern(errors: Errors, finite: Mask) -> tuple[int, int]:
     agree |= errors.got == errors.want
     agree |= np.isnan(errors.got) & np.isnan(errors.want)
     differ = ~agree if agree.ndim == 1 else ~agree.all(axis=1)
-    return np.count_nonzero(differ), np.count_nonzero(differ & ~finite)
+    return _count(differ), _count(differ & ~finite)
 
 
 def _maxima(errors: Errors) -> dict[str, float]:
@@ -167,10 +171,10 @@ def _sums(errors: Errors) -> Sums:
         float(np.add.reduce(errors.absolute)),
         float(np.add.reduce(errors.ulp)),
         float(np.add.reduce(errors.signed_ulp, axis=None)),
-        float(np.dot(e, e)),
-        float(np.dot(w, w)),
-        float(np.dot(g, g)),
-        float(np.dot(g, w)),
+        float(np.add.reduce(e * e)),
+        float(np.add.reduce(w * w)),
+        float(np.add.reduce(g * g)),
+        float(np.add.reduce(g * w)),
         exponent,
     )
 
@@ -180,7 +184,7 @@ def scaling_exponent(largest: float) -> int:
     if not math.isfinite(largest) or largest == 0:
         return 0
     exponent = math.frexp(largest)[1]
-    return exponent if abs(exponent) > SAFE_EXPONENT else 0
+    return max(exponent, -1000) if abs(exponent) > SAFE_EXPONENT else 0  # 2^1000 is finite
 
 
 def _histogram(errors: Floats) -> tuple[int, ...]:

@@ -39,6 +39,12 @@ def parts(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(real).reshape(*array.shape, 2)
 
 
+def as_float64(array: np.ndarray) -> npt.NDArray[np.float64]:
+    """A real floating array as float64, exactly; NaNs come without NumPy's warning."""
+    with np.errstate(invalid="ignore"):
+        return array.astype(np.float64)
+
+
 def bits(array: np.ndarray) -> np.ndarray:
     """The raw bits of a real array as unsigned integers of its width, a view."""
     return array.view(f"u{array.dtype.itemsize}")
@@ -66,12 +72,12 @@ def ulp(x: npt.NDArray[np.float64], element: DType) -> npt.NDArray[np.float64]:
     if element.format is None:
         raise ValueError(f"{element.name} has no ulp: it is not floating")
     precision, emin = element.format.precision, element.format.emin
-    exponent = np.frexp(x)[1]
-    spacing = np.ldexp(1.0, np.maximum(exponent - 1, emin) - precision + 1)
-    finite = np.isfinite(x)
+    exponent = ((x.view(np.int64) >> 52) & 0x7FF) - 1023  # -1023 for zero and subnormals
+    finite = exponent < 1024
     if not finite.all():
-        spacing = np.where(finite, spacing, np.nan)
-    return spacing
+        exponent = np.where(finite, exponent, 0)
+    spacing = np.ldexp(1.0, np.maximum(exponent, emin) - precision + 1)
+    return np.asarray(spacing if finite.all() else np.where(finite, spacing, np.nan))
 
 
 def ordinal(raw: np.ndarray, element: DType) -> npt.NDArray[np.int64]:
@@ -91,7 +97,7 @@ def ordinal(raw: np.ndarray, element: DType) -> npt.NDArray[np.int64]:
         return raw.astype(np.int64)
     sign = element.bits - 1
     magnitude = (raw & raw.dtype.type((1 << sign) - 1)).astype(np.int64)
-    return np.where(raw >> sign, -magnitude, magnitude)
+    return np.asarray(np.where(raw >> sign, -magnitude, magnitude))
 
 
 def steps(got: np.ndarray, want: np.ndarray, element: DType) -> npt.NDArray[np.uint64]:

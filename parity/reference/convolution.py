@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-_BLOCK_BYTES = 2**21
+_BLOCK_BYTES = 2**22
 """A block of gathered windows; it stays in the cache until the GEMM has read it."""
 
 _MIN_BLOCK_ROWS = 64
@@ -65,11 +65,10 @@ def convolve(lhs: np.ndarray, rhs: np.ndarray, geometry: Geometry) -> np.ndarray
     out_shape = [groups, batch, *geometry.out_shape(spatial, taps), out_features // groups]
     out = np.zeros(out_shape, lhs.dtype)
     if out.size and kernel.size:
-        padded, has_zeros = _padded(inputs, geometry)
-        if has_zeros and lhs.dtype.kind in "fc" and not np.isfinite(kernel).all():
+        if lhs.dtype.kind in "fc" and not np.isfinite(kernel).all():
             _add_tap_by_tap(inputs, kernel, geometry, taps, out)
         else:
-            _multiply_windows(padded, kernel, geometry, taps, out)
+            _multiply_windows(inputs, kernel, geometry, taps, out)
 
     out = np.moveaxis(out, 0, -2).reshape([*out_shape[1:-1], out_features])
     order = [out_spec[0], *out_spec[2:], out_spec[1]]
@@ -95,53 +94,70 @@ def _split_groups(lhs: np.ndarray, geometry: Geometry) -> np.ndarray:
     return np.moveaxis(split, -2, 1).reshape([by_batch * by_feature, *per_group])
 
 
-def _padded(inputs: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, bool]:
-    """Inputs with holes and padding, or cropped, and whether that put any zeros in."""
-    spatial = inputs.shape[2:-1]
-    shape = geometry.padded_shape(spatial)
+def _multiply_windows(
+    inputs: np.ndarray, kernel: np.ndarray, geometry: Geometry, taps: Sequence[int], out: np.ndarray
+) -> None:
+    """Fill `out` with the windows of the padded inputs times the kernel."""
+    _, depth, columns = kernel.shape
+    limit = max(_BLOCK_BYTES // (depth * out.itemsize), _MIN_BLOCK_ROWS)
+    # One buffer for all blocks: the pages of a fresh array cost as much as the GEMM.
+    buffer = np.empty(min(limit, out.size // columns) * depth, out.dtype)
+    for images, padded in _padded(inputs, geometry):
+        windows = _windows(padded, geometry, taps, out.shape[2:-1])
+        weights, rows = kernel[images[0]], out[images].reshape(-1, columns)
+        start = 0
+        for block in _blocks(windows.shape[: out.ndim - 1], limit):
+            gathered = windows[block]
+            if not gathered.flags.c_contiguous:
+                copied = buffer[: gathered.size].reshape(gathered.shape)
+                np.copyto(copied, gathered)
+                gathered = copied
+            gathered = gathered.reshape(gathered.shape[0], -1, depth)
+            stop = start + gathered.shape[0] * gathered.shape[1]
+            target = rows[start:stop].reshape(*gathered.shape[:2], columns)
+            np.matmul(gathered, weights[block[0]], out=target)
+            start = stop
+
+
+def _padded(
+    inputs: np.ndarray, geometry: Geometry
+) -> Iterator[tuple[tuple[slice, ...], np.ndarray]]:
+    """Images (slices of group and batch) with their dilation holes and padding, or cropped.
+
+    Each array is valid until the next one is asked for.
+    """
+    sizes = geometry.padded_shape(inputs.shape[2:-1])
     kept, places = [slice(None)] * 2, [slice(None)] * 2
-    axes = zip(spatial, shape, geometry.padding, geometry.lhs_dilation, strict=True)
+    axes = zip(inputs.shape[2:-1], sizes, geometry.padding, geometry.lhs_dilation, strict=True)
     for size, padded, (low, _), step in axes:
-        first = max(0, -(low // step))  # elements before it are cropped
+        first = max(0, -(low // step))  # the elements before it are cropped
         where = range(first * step + low, padded, step)[: max(size - first, 0)]
         kept.append(slice(first, first + len(where)))
         places.append(slice(where.start, where.stop, step))
     cropped = inputs[tuple(kept)]
-    if cropped.shape[2:-1] == tuple(shape):
-        return cropped, False
-    out = np.zeros([*inputs.shape[:2], *shape, inputs.shape[-1]], inputs.dtype)
-    out[tuple(places)] = cropped
-    return out, True
+    shape = (*inputs.shape[:2], *sizes, inputs.shape[-1])
+    if cropped.shape == shape:
+        yield (slice(None), slice(None)), cropped
+        return
+    image_bytes = math.prod(shape[2:]) * inputs.itemsize
+    blocks = list(_blocks(shape[:2], max(_BLOCK_BYTES // image_bytes, 1)))
+    largest = [axis.stop for axis in blocks[0]]
+    buffer = np.zeros([*largest, *shape[2:]], inputs.dtype)
+    for images in blocks:
+        count = tuple(slice(axis.stop - axis.start) for axis in images)
+        buffer[(*count, *places[2:])] = cropped[images]
+        yield images, buffer[count]
 
 
-def _multiply_windows(
-    padded: np.ndarray,
-    kernel: np.ndarray,
-    geometry: Geometry,
-    taps: Sequence[int],
-    out: np.ndarray,
-) -> None:
-    """Fill `out` with windows of `padded` times the kernel."""
-    _, depth, columns = kernel.shape
-    lead, spatial, feature = padded.strides[:2], padded.strides[2:-1], padded.strides[-1:]
-    strides = [s * step for s, step in zip(spatial, geometry.window_strides, strict=True)]
-    dilations = [s * step for s, step in zip(spatial, geometry.rhs_dilation, strict=True)]
-    windows = as_strided(
-        padded,
-        (*out.shape[:-1], *taps, padded.shape[-1]),
-        (*lead, *strides, *dilations, *feature),
-        writeable=False,
-    )
-    rows = out.reshape(-1, columns)
-    start = 0
-    limit = max(_BLOCK_BYTES // (depth * out.itemsize), _MIN_BLOCK_ROWS)
-    for block in _blocks(out.shape[:-1], limit):
-        gathered = windows[block]
-        gathered = gathered.reshape(gathered.shape[0], -1, depth)
-        stop = start + gathered.shape[0] * gathered.shape[1]
-        target = rows[start:stop].reshape(gathered.shape[0], -1, columns)
-        np.matmul(gathered, kernel[block[0]], out=target)
-        start = stop
+def _windows(
+    padded: np.ndarray, geometry: Geometry, taps: Sequence[int], out_spatial: Sequence[int]
+) -> np.ndarray:
+    """View of (group, batch, spatial…, feature) as (group, batch, output…, taps…, feature)."""
+    lead, spatial, feature = padded.strides[:2], padded.strides[2:-1], padded.strides[-1]
+    steps = [s * step for s, step in zip(spatial, geometry.window_strides, strict=True)]
+    holes = [s * step for s, step in zip(spatial, geometry.rhs_dilation, strict=True)]
+    shape = [*padded.shape[:2], *out_spatial, *taps, padded.shape[-1]]
+    return as_strided(padded, shape, [*lead, *steps, *holes, feature], writeable=False)
 
 
 def _blocks(shape: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
@@ -152,15 +168,12 @@ def _blocks(shape: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
         limit = max(limit // steps[0], 1)
     starts = [range(0, size, step) for size, step in zip(shape, steps, strict=True)]
     for corner in itertools.product(*starts):
-        yield tuple(slice(at, at + step) for at, step in zip(corner, steps, strict=True))
+        axes = zip(corner, steps, shape, strict=True)
+        yield tuple(slice(at, min(at + step, size)) for at, step, size in axes)
 
 
 def _add_tap_by_tap(
-    inputs: np.ndarray,
-    kernel: np.ndarray,
-    geometry: Geometry,
-    taps: Sequence[int],
-    out: np.ndarray,
+    inputs: np.ndarray, kernel: np.ndarray, geometry: Geometry, taps: Sequence[int], out: np.ndarray
 ) -> None:
     """Add to `out` what each tap sees of the inputs themselves: no zero meets an infinity here."""
     groups, _, columns = kernel.shape

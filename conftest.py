@@ -1,0 +1,3 @@
+"""Makes `pytest cases/` work in a checkout, installed or not."""
+
+pytest_plugins = ["parity.pytest_plugin"]

@@ -1,0 +1,62 @@
+"""The ops that a case file may name: one file each, found by listing this package."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from parity.casefile.op import Attributes, Keywords, Result
+from parity.program.spec import OperandSpec
+
+
+class Op(Protocol):
+    """A file of this package."""
+
+    Attributes: type[Attributes]
+    EXAMPLE: str
+
+    @staticmethod
+    def takes(names: Sequence[str], keywords: Keywords, residual: str | None) -> tuple[str, ...]:
+        """The operands the op takes, in order."""
+        ...
+
+    @staticmethod
+    def infer(operands: Sequence[OperandSpec], keywords: Keywords) -> Result:
+        """Shape and dtype of the op's result."""
+        ...
+
+
+@cache
+def ops() -> tuple[str, ...]:
+    """The names of all ops, sorted."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+
+
+@cache
+def op(name: str) -> Op:
+    """The file of one op.
+
+    Raises:
+        KeyError: no such op.
+    """
+    if name not in ops():
+        raise KeyError(name)
+    return cast(Op, import_module(f"{__name__}.{name}"))
+
+
+def infer(name: str, operands: Sequence[OperandSpec], attributes: Mapping[str, Any]) -> Result:
+    """Shape and dtype of what an op makes of operands, without JAX.
+
+    Args:
+        name: of the op.
+        operands: those the op takes, in order, in the dtypes it computes with.
+        attributes: its keyword arguments, as `ProgramSpec.attributes` spells them.
+
+    Raises:
+        Problem: the shapes do not fit.
+        KeyError: no such op.
+    """
+    return op(name).infer(operands, attributes)

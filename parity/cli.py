@@ -1,0 +1,318 @@
+"""The command line: thin over `parity.api`; stdout carries data, stderr everything else."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from parity import __version__
+from parity.casefile.case import GRADES
+from parity.errors import CaseFileError, NothingSelected, UserError
+from parity.report.numbers import plural
+from parity.report.render import FORMATS
+
+if TYPE_CHECKING:
+    from parity.api import Selection
+    from parity.engine.run import Options, RunResult
+
+OK, FINDING, USAGE, FAULT, NOTHING, INTERRUPTED = 0, 1, 2, 3, 5, 130
+_PRECEDENCE = (INTERRUPTED, FAULT, USAGE, FINDING, NOTHING, OK)
+_EXIT_CODES = """\b
+Exit codes: 0 fine, 1 a finding, 2 wrong usage, configuration or case file,
+3 a fault of parity itself, 5 nothing was selected, 130 interrupted."""
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class _Commands(click.Group):
+    """Commands in the order in which they are defined, with a hint for a misspelt one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            allowed = ", ".join(self.commands)
+            close = difflib.get_close_matches(name, self.commands, n=1)
+            raise UserError(
+                f"unknown command (got {name}; allowed {allowed})",
+                hint=f"did you mean '{close[0]}'?" if close else None,
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Commands,
+    epilog=_EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="parity")
+def commands() -> None:
+    """Does an op compute the same numbers on every path it is shipped through?"""
+
+
+def _selectors(command: _Command) -> _Command:
+    """The arguments that choose cases and paths."""
+    command = click.option(
+        "--paths", metavar="P,P,…", help="Run these paths instead of those that the cases name."
+    )(command)
+    command = click.option(
+        "-k",
+        "expression",
+        metavar="EXPR",
+        help="Only ids that match, as in pytest: names joined by and, or, not.",
+    )(command)
+    return click.argument("targets", nargs=-1, metavar="[FILES|DIRS|IDS]...")(command)
+
+
+@commands.command()
+@_selectors
+@click.option("--timeout", type=float, metavar="S", help="Seconds that a path may take [300].")
+@click.option(
+    "--fail-on",
+    type=click.Choice(GRADES),
+    help="The mildest grade that is a finding [divergent].",
+)
+@click.option("--out", metavar="DIR", help="Keep a record of the run in this folder.")
+@click.option(
+    "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
+)
+@click.option("--format", "kind", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
+def run(
+    targets: tuple[str, ...],
+    expression: str | None,
+    paths: str | None,
+    kind: str,
+    verbose: bool,
+    **chosen: Any,
+) -> int:
+    """Run cases on their paths and compare what comes out.
+
+    Cases are named by file, folder, id (cases/conv.yaml::conv:compute_dtype=bfloat16, with or
+    without [path]) or glob over ids; by default those of `cases` in [tool.parity] of
+    pyproject.toml, which also gives the defaults of --timeout, --fail-on and --out.
+    """
+    from parity.api import options, select
+    from parity.config import load_config
+
+    config = load_config(Path.cwd())
+    how = options(config, **chosen)
+    selection = select(targets, k=expression, paths=_split(paths), config=config)
+    _complain(selection.errors)
+    if not selection.items:
+        return USAGE
+    result = _run(selection, how)
+    _write(_render(result, kind, verbose=verbose))
+    return _worst([result.exit_code, *_codes(selection)])
+
+
+@commands.command("list")
+@_selectors
+def list_(targets: tuple[str, ...], expression: str | None, paths: str | None) -> int:
+    """Print the full id of every case and path, one to a line."""
+    from parity.api import select
+    from parity.config import load_config
+
+    selection = select(targets, k=expression, paths=_split(paths), config=load_config(Path.cwd()))
+    _complain(selection.errors)
+    _write("".join(f"{item.id}\n" for item in selection.items))
+    return _worst(_codes(selection))
+
+
+@commands.command()
+@click.argument("targets", nargs=-1, metavar="[FILES|DIRS]...")
+def validate(targets: tuple[str, ...]) -> int:
+    """Check case files without running anything."""
+    from parity.api import select
+    from parity.config import load_config
+
+    selection = select(targets, config=load_config(Path.cwd()))
+    _complain(selection.errors)
+    cases = sum(len(file.cases) for file in selection.files)
+    files = len(selection.files)
+    valid = f"{plural(cases, 'case')} in {plural(files, 'file')}"
+    _write(f"{valid} {'is' if cases == 1 else 'are'} valid\n")
+    return _worst(_codes(selection))
+
+
+@commands.command()
+@click.argument("op")
+@click.option("-o", "--output", metavar="FILE", help="Write it there instead of to stdout.")
+def new(op: str, output: str | None) -> int:
+    """Print a commented case file for an op."""
+    from parity.casefile.new import template
+
+    name = Path(output).stem if output else op
+    text = template(op, re.sub(r"[^A-Za-z0-9_.-]+", "_", name))
+    if output is None:
+        _write(text)
+        return OK
+    try:
+        with open(output, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UserError(f"{output}: exists already", hint="name another file") from None
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written ({error.strerror})") from None
+    print(f"wrote {output}; parity validate {output} checks it", file=sys.stderr)
+    return OK
+
+
+@commands.command()
+def schema() -> int:
+    """Print the JSON Schema of case files, for editors."""
+    from parity.casefile.json_schema import json_schema
+    from parity.report.json import dumps
+
+    _write(dumps(json_schema(), indent=2) + "\n")
+    return OK
+
+
+@commands.command()
+@click.option(
+    "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
+)
+def doctor(python: str | None) -> int:
+    """Say what an environment has and which paths it can run.
+
+    Exits with 2 if it can run none.
+    """
+    from parity.doctor import diagnose
+
+    diagnosis = diagnose(python)
+    _write("".join(f"{line}\n" for line in diagnosis.lines()))
+    return OK if diagnosis.usable else USAGE
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """The entry point of the command `parity`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    code = invoke(arguments)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _mute()
+    sys.exit(code)
+
+
+def invoke(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        code = commands.main(
+            None if arguments is None else list(arguments), "parity", standalone_mode=False
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return USAGE
+    except click.UsageError as error:
+        _complain([_usage_error(error)])
+        return USAGE
+    except NothingSelected as error:
+        _complain([error])
+        return NOTHING
+    except UserError as error:
+        _complain([error])
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - whatever was not foreseen is our own fault
+        traceback.print_exc()
+        print(
+            "\nerror: this is a fault of parity itself, not of your case; "
+            "please report it with the lines above",
+            file=sys.stderr,
+        )
+        return FAULT
+    return code if isinstance(code, int) else OK
+
+
+def _usage_error(error: click.UsageError) -> UserError:
+    """click's complaint in the form of ours."""
+    command = error.ctx.command_path if error.ctx else "parity"
+    hint = f"see {command} --help"
+    if isinstance(error, click.NoSuchOption):
+        message = f"unknown option of {command} (got {error.option_name})"
+        if error.possibilities:
+            hint = f"did you mean '{sorted(error.possibilities)[0]}'?"
+        return UserError(message, hint=hint)
+    return UserError(error.format_message().rstrip("."), hint=hint)
+
+
+def _run(selection: Selection, how: Options) -> RunResult:
+    from parity.engine.run import run_cases
+    from parity.report.progress import Progress
+
+    chosen = selection.by_case()
+    with Progress(len(chosen)) as progress:
+        return run_cases(chosen, how, progress=progress)
+
+
+def _render(result: RunResult, kind: str, *, verbose: bool) -> str:
+    from parity.report.render import render
+
+    if kind != "table":
+        return render(result, kind)
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    color = console.is_terminal and not console.no_color and console.color_system is not None
+    sized = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return render(
+        result, kind, width=console.width if sized else None, color=color, verbose=verbose
+    )
+
+
+def _split(paths: str | None) -> list[str] | None:
+    return None if paths is None else [path.strip() for path in paths.split(",")]
+
+
+def _codes(selection: Selection) -> list[int]:
+    return [USAGE] if selection.errors else [OK]
+
+
+def _worst(codes: Iterable[int]) -> int:
+    """The exit code that takes precedence."""
+    return min(codes, key=_PRECEDENCE.index)
+
+
+def _complain(errors: Iterable[UserError]) -> None:
+    """Mistakes of the user on stderr, each with its hint."""
+    for error in errors:
+        every = [error, *error.others] if isinstance(error, CaseFileError) else [error]
+        for one in every:
+            prefix = "" if isinstance(one, CaseFileError) else "error: "
+            print(f"{prefix}{one}", file=sys.stderr)
+
+
+def _write(text: str) -> None:
+    """Data on stdout; a reader that has had enough is no error."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _mute()
+
+
+def _mute() -> None:
+    """Let the interpreter flush a closed stdout at its end without a complaint."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,310 @@
+"""One row for each path and output of a case: what was compared and what it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from parity.casefile.case import Case
+from parity.compare.elementwise import Mask, same_bits
+from parity.compare.grade import Graded, Measured, Targets, grade
+from parity.compare.metrics import Element, Metrics, measure, plain
+from parity.compare.ulp import dtype_of
+from parity.worker.protocol import Failure, PathOutcome, References, digest
+
+SHOWN = 16
+"""Outputs of up to so many elements are listed in the row."""
+
+Groups = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one path made of one output of a case; `as_dict` flattens it.
+
+    Attributes:
+        case: the case's id.
+        path: the path's name; "f64" or "strict" for a reference.
+        output: the output's name, "" where there is none.
+        outcome: one of `casefile.case.OUTCOMES`.
+        grade: one of `casefile.case.GRADES`; None without an output and for a reference.
+        detail: why.
+        dtype: the output's dtype, None without an output.
+        shape: the output's shape, None without an output.
+        count: its elements, None without an output.
+        differing: elements that differ from the baseline, None where they cannot be compared.
+        f64: metrics against the ideal, None where they cannot be compared.
+        strict: metrics against what was declared, likewise.
+        baseline: metrics against the baseline path, likewise.
+        stage: where it failed, "" if it did not.
+        error_type: the exception's type or the signal's name.
+        message: what it said, or why the path is unsupported.
+        stderr: the last lines the worker wrote.
+        evidence: proof that the path ran.
+        timings: seconds by stage.
+        sha256: over dtype, shape and bits of the output.
+        group: position, in `groups`, of the paths with the same bits.
+        values: the elements in C order where there are at most `SHOWN`.
+        tolerance_refused: whether the case's tolerance is one that `strict` itself fails.
+        status: "ok", "expected", "finding" or "stale"; `expect.judge` sets it.
+        because: the reason that the matching expectation gives.
+        link: its link.
+    """
+
+    case: str
+    path: str
+    output: str
+    outcome: str
+    grade: str | None = None
+    detail: str = ""
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    count: int | None = None
+    differing: int | None = None
+    f64: Metrics | None = None
+    strict: Metrics | None = None
+    baseline: Metrics | None = None
+    stage: str = ""
+    error_type: str = ""
+    message: str = ""
+    stderr: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    sha256: str | None = None
+    group: int | None = None
+    values: tuple[Any, ...] | None = None
+    tolerance_refused: bool = False
+    status: str = "ok"
+    because: str = ""
+    link: str | None = None
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the row fails the run."""
+        return self.status in ("finding", "stale")
+
+
+def compare_case(
+    case: Case, outcomes: Sequence[PathOutcome], references: References
+) -> tuple[Row, ...]:
+    """One row per path and output, not yet judged; a path without outputs has one row.
+
+    Args:
+        case: which case.
+        outcomes: what its paths made of it, the baseline's among them if it ran.
+        references: what the references say.
+    """
+    produced = [o for o in outcomes if o.failure is None]
+    baseline = next((o for o in produced if o.path == case.baseline), None)
+    names = dict.fromkeys(name for o in produced for name in o.outputs)
+    comparisons = {name: _Comparison(case, name, produced, references, baseline) for name in names}
+    return tuple(
+        row
+        for outcome in outcomes
+        for row in _rows_of(case, outcome, comparisons, set(baseline.outputs if baseline else ()))
+    )
+
+
+def _rows_of(
+    case: Case,
+    outcome: PathOutcome,
+    comparisons: Mapping[str, _Comparison],
+    required: set[str],
+) -> Iterator[Row]:
+    if outcome.failure is not None:
+        yield _failed(case, outcome.path, outcome.failure, outcome)
+        return
+    for name, comparison in comparisons.items():
+        if name in outcome.outputs:
+            yield comparison.row(outcome)
+        elif name in required:
+            yield Row(
+                case=case.id,
+                path=outcome.path,
+                output=name,
+                outcome="ok",
+                grade="mismatched",
+                detail="no such output; the baseline has it",
+                evidence=outcome.evidence,
+                timings=outcome.timings,
+            )
+    if not outcome.outputs and not required:
+        yield Row(case=case.id, path=outcome.path, output="", outcome="ok", detail="no output")
+
+
+class _Comparison:
+    """One output of a case on every path; equal bits are measured once."""
+
+    def __init__(
+        self,
+        case: Case,
+        name: str,
+        produced: Sequence[PathOutcome],
+        references: References,
+        baseline: PathOutcome | None,
+    ) -> None:
+        self._case, self._name = case, name
+        self._has_baseline = baseline is not None
+        self._targets = Targets(
+            f64=references.f64.get(name),
+            strict=references.strict.get(name),
+            baseline=baseline.outputs.get(name) if baseline else None,
+            exclude=references.unspecified.get(name),
+        )
+        self._groups = groups(produced, name, exclude=self._targets.exclude)
+        self._measured: dict[str, Measured] = {}
+
+    def row(self, outcome: PathOutcome) -> Row:
+        """The row of a path that has the output."""
+        got = outcome.outputs[self._name]
+        sha256 = digest(got)
+        if sha256 not in self._measured:
+            self._measured[sha256] = self._targets.measure(got)
+        measured = self._measured[sha256]
+        graded = self._grade(outcome.path, got, measured)
+        return Row(
+            case=self._case.id,
+            path=outcome.path,
+            output=self._name,
+            outcome="ok",
+            grade=graded.grade,
+            detail=graded.detail,
+            tolerance_refused=graded.refused,
+            differing=measured.baseline.differing if measured.baseline else None,
+            f64=measured.f64,
+            strict=measured.strict,
+            baseline=measured.baseline,
+            evidence=outcome.evidence,
+            timings=outcome.timings,
+            sha256=sha256,
+            group=next(i for i, group in enumerate(self._groups) if outcome.path in group),
+            **_contents(got),
+        )
+
+    def _grade(self, path: str, got: np.ndarray, measured: Measured) -> Graded:
+        if self._has_baseline and self._targets.baseline is None:
+            return Graded("mismatched", "the baseline has no such output")
+        return grade(
+            got,
+            self._targets,
+            measured,
+            tolerance=self._case.tolerance,
+            is_baseline=path == self._case.baseline,
+        )
+
+
+def _contents(array: np.ndarray) -> dict[str, Any]:
+    shown = array.size <= SHOWN
+    return {
+        "dtype": dtype_of(array.dtype).name,
+        "shape": array.shape,
+        "count": array.size,
+        "values": tuple(plain(array.reshape(-1))) if shown else None,
+    }
+
+
+def _failed(case: Case, path: str, failure: Failure, outcome: PathOutcome | None = None) -> Row:
+    said = failure.message.strip().splitlines()
+    return Row(
+        case=case.id,
+        path=path,
+        output="",
+        outcome=failure.outcome,
+        detail=said[0] if said else failure.type,
+        stage=failure.stage,
+        error_type=failure.type,
+        message=failure.message,
+        stderr=failure.stderr,
+        evidence=outcome.evidence if outcome else {},
+        timings=outcome.timings if outcome else {},
+    )
+
+
+def reference_rows(case: Case, references: References) -> tuple[Row, ...]:
+    """Rows for `f64` and `strict`, in the form of a path's and without a grade."""
+    if references.failure is not None:
+        return tuple(_failed(case, path, references.failure) for path in ("f64", "strict"))
+    sides = {"f64": references.f64, "strict": references.strict}
+    return tuple(
+        Row(
+            case=case.id,
+            path=path,
+            output=name,
+            outcome="ok",
+            f64=_against_ideal(path, name, references),
+            sha256=digest(array),
+            **_contents(array),
+        )
+        for path, outputs in sides.items()
+        for name, array in outputs.items()
+    )
+
+
+def _against_ideal(path: str, name: str, references: References) -> Metrics | None:
+    if path == "f64" or name not in references.f64:
+        return None
+    exclude = references.unspecified.get(name)
+    return measure(references.strict[name], references.f64[name], exclude=exclude)
+
+
+def groups(outcomes: Sequence[PathOutcome], output: str, *, exclude: Mask | None = None) -> Groups:
+    """The paths that gave an output, grouped by equal bits (all NaNs are equal).
+
+    Which paths stand together does not depend on the order of `outcomes`; how they are listed does.
+
+    Args:
+        outcomes: of the paths.
+        output: the output's name.
+        exclude: True where no rule determines the element.
+    """
+    found: list[tuple[np.ndarray, list[str]]] = []
+    for outcome in outcomes:
+        array = outcome.outputs.get(output)
+        if array is None:
+            continue
+        mask = exclude if exclude is not None and exclude.shape == array.shape else None
+        for representative, paths in found:
+            if same_bits(array, representative, exclude=mask):
+                paths.append(outcome.path)
+                break
+        else:
+            found.append((array, [outcome.path]))
+    return tuple(tuple(paths) for _, paths in found)
+
+
+_TARGETS = ("f64", "strict", "baseline")
+_FLAT = tuple(f.name for f in fields(Row) if f.name not in _TARGETS)
+_METRICS = tuple(f.name for f in fields(Metrics) if f.name not in ("histogram", "worst"))
+_ELEMENT = tuple(f.name for f in fields(Element))
+
+
+def as_dict(row: Row) -> dict[str, Any]:
+    """A row as one flat mapping of plain Python values, metrics as `max_abs_f64` and so on.
+
+    Complex numbers are [real, imaginary]; NaN and infinity are left as floats; a metric that does
+    not exist is None.
+    """
+    flat = {name: _builtin(getattr(row, name)) for name in _FLAT}
+    for target in _TARGETS:
+        metrics: Metrics | None = getattr(row, target)
+        for name in _METRICS:
+            flat[f"{name}_{target}"] = getattr(metrics, name, None)
+        flat[f"histogram_{target}"] = _builtin(metrics.histogram) if metrics else None
+        flat[f"worst_{target}"] = [_element(e) for e in metrics.worst] if metrics else None
+    return flat
+
+
+def _element(element: Element) -> dict[str, Any]:
+    return {name: _builtin(getattr(element, name)) for name in _ELEMENT}
+
+
+def _builtin(value: Any) -> Any:
+    kind = type(value)
+    if kind is tuple:
+        return [_builtin(v) for v in value] if complex in map(type, value) else list(value)
+    if kind is complex:
+        return [value.real, value.imag]
+    return dict(value) if isinstance(value, Mapping) else value

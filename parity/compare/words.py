@@ -1,0 +1,185 @@
+"""Plain words: one line for each path that does not give the baseline's bits.
+
+Every statement is read off the numbers: a path "keeps the product in float32" only if it has the
+very bits of a reference that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from parity.casefile.case import Case
+from parity.compare.elementwise import same_bits
+from parity.compare.metrics import Metrics, comparable, measure
+from parity.compare.rows import Row
+from parity.dtypes import DTYPES
+from parity.worker.protocol import PathOutcome, References
+
+_CONTRACTIONS = ("conv_general_dilated", "dot_general", "einsum")
+
+
+def words(
+    case: Case,
+    rows: Sequence[Row],
+    outcomes: Sequence[PathOutcome],
+    references: References,
+) -> tuple[str, ...]:
+    """One line for each row that is not identical.
+
+    Args:
+        case: whose rows they are.
+        rows: its rows.
+        outcomes: what its paths made of it, the baseline's among them if it ran.
+        references: what the references say.
+    """
+    outputs = {outcome.path: outcome.outputs for outcome in outcomes}
+    several = {row.path for row in rows if sum(r.path == row.path for r in rows) > 1}
+    lines = []
+    for row in rows:
+        if row.grade == "identical" or (row.outcome == "ok" and row.grade is None):
+            continue
+        who = f"{row.path} ({row.output})" if row.path in several else row.path
+        if row.outcome != "ok":
+            lines.append(f"{who}: {_failure(row)}")
+        elif row.path == case.baseline or row.grade == "mismatched" or row.tolerance_refused:
+            lines.append(f"{who}: {row.grade}: {row.detail}")
+        elif row.output in outputs.get(case.baseline, {}):
+            lines.append(f"{who} {_sentence(case, row, rows, outputs, references)}")
+        else:
+            lines.append(f"{who}: {row.detail}")
+    return tuple(lines)
+
+
+def _failure(row: Row) -> str:
+    said = row.message.strip().splitlines()[:1]
+    what = row.outcome
+    if row.stage and row.outcome != "unsupported":
+        what += f" at {row.stage}"
+    return ": ".join(filter(None, (what, row.error_type, *said)))
+
+
+def _sentence(
+    case: Case,
+    row: Row,
+    rows: Sequence[Row],
+    outputs: Mapping[str, Mapping[str, np.ndarray]],
+    references: References,
+) -> str:
+    """How a path's output differs from the baseline's."""
+    got, baseline = outputs[row.path][row.output], outputs[case.baseline][row.output]
+    other = _ideal(rows, case, baseline, row.output, references)
+    nearer = _nearer(row.f64, other, case.baseline)
+    model = _model(got, row.output, references)
+    if model is None:
+        declared = _declared(got, baseline, row.output, references, case.baseline)
+        return "; ".join(filter(None, (_distance(row, case.baseline), nearer, declared)))
+    declares = f"not what {_narrowest(case)} declares"
+    if not nearer:
+        return f"{_HABITS[model](case)}: {declares}"
+    link = ", but" if nearer.startswith("closer") else ", and"
+    return f"{_HABITS[model](case)}: {nearer}{link} {declares}"
+
+
+def _model(got: np.ndarray, output: str, references: References) -> str | None:
+    """The named model that alone explains the bits; None where `strict` has them as well."""
+    strict = references.strict.get(output)
+    if strict is None:
+        return None
+    exclude = references.unspecified.get(output)
+    if same_bits(got, strict, exclude=exclude):
+        return None
+    for name in _HABITS:
+        model = references.models.get(name, {}).get(output)
+        if model is not None and same_bits(got, model, exclude=exclude):
+            return name
+    return None
+
+
+def _excess_precision(case: Case) -> str:
+    program = case.program
+    if program.op in _CONTRACTIONS and program.transform in ("forward", "vmap"):
+        return "keeps the product in float32"
+    return "keeps intermediate results in float32"
+
+
+def _wide(case: Case) -> str:
+    return f"drops the casts to {_narrowest(case)} and computes in float32 throughout"
+
+
+_HABITS = {"excess-precision": _excess_precision, "wide": _wide}
+
+
+def _narrowest(case: Case) -> str:
+    """The narrowest floating dtype that the program declares."""
+    program = case.program
+    names = [operand.dtype for operand in program.inputs()]
+    names += [name for name in (program.compute_dtype, program.output_dtype) if name]
+    preferred = program.attributes.get("preferred_element_type")
+    names += [preferred] if preferred in DTYPES else []
+    floating = [DTYPES[name] for name in names if DTYPES[name].is_inexact]
+    return min(floating, key=lambda d: d.bits).name if floating else names[0]
+
+
+def _distance(row: Row, baseline: str) -> str:
+    metrics = row.baseline
+    assert metrics is not None
+    assert row.dtype is not None
+    text = f"differs from {baseline} in {metrics.differing} of {metrics.count} elements"
+    if metrics.max_ulp is None:
+        return text
+    if metrics.max_ulp == 0:
+        return f"{text}, in the sign of zeros only"
+    if DTYPES[row.dtype].is_integer:
+        return f"{text}, by at most {metrics.max_abs}"
+    return f"{text}, by at most {metrics.max_ulp:.3g} ulp of {row.dtype}"
+
+
+def _declared(
+    got: np.ndarray, baseline: np.ndarray, output: str, references: References, name: str
+) -> str:
+    """Which of the two, if any, is what the program declares."""
+    strict, exclude = references.strict.get(output), references.unspecified.get(output)
+    if strict is None:
+        return ""
+    if same_bits(got, strict, exclude=exclude):
+        return f"it is what the program declares, {name} is not"
+    if same_bits(baseline, strict, exclude=exclude):
+        return f"{name} is what the program declares"
+    return ""
+
+
+def _ideal(
+    rows: Sequence[Row], case: Case, baseline: np.ndarray, output: str, references: References
+) -> Metrics | None:
+    """The baseline's metrics against `f64`: of its row, or measured where that is not shown."""
+    for row in rows:
+        if (row.path, row.output) == (case.baseline, output):
+            return row.f64
+    want = references.f64.get(output)
+    if want is None or not comparable(baseline, want):
+        return None
+    return measure(baseline, want, exclude=references.unspecified.get(output))
+
+
+def _nearer(own: Metrics | None, other: Metrics | None, baseline: str) -> str:
+    """Which of two outputs is closer to float64, in rms and at worst; "" if that is not known."""
+    if own is None or other is None:
+        return ""
+    signs = []
+    for metric in ("rms_rel", "max_abs"):
+        a, b = getattr(own, metric), getattr(other, metric)
+        if a is None or b is None or a != a or b != b:
+            return ""
+        signs.append((a > b) - (a < b))
+    if signs == [0, 0]:
+        return f"as far from float64 as {baseline}"
+    if min(signs) >= 0:
+        return f"farther from float64 than {baseline}"
+    if max(signs) <= 0:
+        return f"closer to float64 than {baseline}"
+    rms, worst = ("closer", "farther") if signs[0] < 0 else ("farther", "closer")
+    return f"{rms} to float64 than {baseline} on the whole, {worst} at worst".replace(
+        "farther to", "farther from"
+    )

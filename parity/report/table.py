@@ -1,0 +1,224 @@
+"""One case as a table for people: its paths, references, groups of equal bits, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from parity.report.columns import Column, layout
+from parity.report.numbers import element, index, metric
+
+if TYPE_CHECKING:
+    from parity.compare.metrics import Metrics
+    from parity.compare.rows import Row
+    from parity.engine.run import CaseResult
+
+STYLES = {"finding": "bold red", "stale": "bold magenta", "expected": "yellow", "ok": "green"}
+FEW = 4
+"""Outputs of up to so many elements are shown whole, larger ones by their worst element."""
+
+_INDENT = 2
+
+
+def is_fine(row: Row) -> bool:
+    """Whether a row needs no table: as the case wants it, and not to be looked at."""
+    return row.status == "ok" and (
+        row.outcome == "unsupported" or row.grade in ("identical", "equivalent", None)
+    )
+
+
+def verdict_of(row: Row) -> str:
+    """The grade, or what happened instead: `divergent`, `error at trace`, `unsupported`."""
+    if row.outcome == "ok":
+        return row.grade or "no output"
+    if row.stage and row.outcome != "unsupported":
+        return f"{row.outcome} at {row.stage}"
+    return row.outcome
+
+
+def case_lines(result: CaseResult, width: int | None) -> list[Text]:
+    """The whole case: title, table, groups, words.
+
+    Args:
+        result: the case.
+        width: terminal cells to a line, None for no limit.
+    """
+    lines = [_title(result), *layout(_columns(result), width, indent=_INDENT)]
+    for note in _notes(result):
+        lines.extend(folded(note, width))
+    return lines
+
+
+def one_line(result: CaseResult) -> Text:
+    """A case in which everything is fine: id, how many paths of which grade, accuracy."""
+    line = Text.assemble(("ok  ", STYLES["ok"]), result.case.id)
+    grades = [verdict_of(row) for row in result.rows]
+    counted = ", ".join(f"{grades.count(grade)} {grade}" for grade in dict.fromkeys(grades))
+    line.append(f"  {counted}", style="dim")
+    ulps = [row.f64.max_ulp for row in result.rows if row.f64 and row.f64.max_ulp is not None]
+    if ulps:
+        line.append(f", max {metric(max(ulps))} ulp vs f64", style="dim")
+    return line
+
+
+def _title(result: CaseResult) -> Text:
+    title = Text.assemble((result.case.id, "bold"))
+    kinds = dict.fromkeys(_kind(row) for row in result.rows if row.dtype)
+    if len(kinds) == 1:
+        title.append(f"  {next(iter(kinds))}", style="dim")
+    return title
+
+
+def _kind(row: Row) -> str:
+    return f"{row.dtype}{index(row.shape or ())}"
+
+
+def _columns(result: CaseResult) -> list[Column]:
+    rows = _ordered(result)
+    baseline = f"vs {result.case.baseline}"
+    is_baseline = [row.path == result.case.baseline for row in rows]
+    columns = [Column(("", "path"), [Text(row.path) for row in rows])]
+    kinds = dict.fromkeys(_kind(row) for row in result.rows if row.dtype)
+    if len({row.output for row in rows if row.output}) > 1 or len(kinds) > 1:
+        columns.append(Column(("", "output"), [Text(_output(row)) for row in rows]))
+    columns += [
+        Column(("", "status"), [_status(row) for row in rows]),
+        Column(("", "grade"), [_grade(row, result) for row in rows]),
+    ]
+
+    def numbers(head: str, of: str, value: Callable[[Metrics], str]) -> Column:
+        cells = []
+        for row, itself in zip(rows, is_baseline, strict=True):
+            metrics: Metrics | None = getattr(row, of)
+            hidden = metrics is None or (of == "baseline" and itself)
+            cells.append(Text("" if hidden or metrics is None else value(metrics)))
+        return Column((head, baseline if of == "baseline" else f"vs {of}"), cells, right=True)
+
+    measured = [
+        numbers("differ", "baseline", lambda m: f"{m.differing}/{m.count - m.excluded}"),
+        numbers("max abs", "baseline", lambda m: metric(m.max_abs)),
+        numbers("max ulp", "baseline", lambda m: metric(m.max_ulp)),
+        numbers("max abs", "f64", lambda m: metric(m.max_abs)),
+        numbers("max ulp", "f64", lambda m: metric(m.max_ulp)),
+        numbers("rms rel", "f64", lambda m: metric(m.rms_rel)),
+    ]
+    columns += [column for column in measured if any(cell.plain for cell in column.cells)]
+    if all(map(_is_few, rows)):
+        columns.append(Column(("", "values"), [Text(_values(row)) for row in rows]))
+    else:
+        worst = [Text("" if b else _worst(row)) for row, b in zip(rows, is_baseline, strict=True)]
+        columns.append(Column(("worst element", baseline), worst))
+    return [column for column in columns if any(cell.plain for cell in column.cells)]
+
+
+def _ordered(result: CaseResult) -> list[Row]:
+    """Paths, then strict and f64; of several outputs one after the other, failed paths first.
+
+    f64 has nothing to show for itself but its values, and stands only where those are shown.
+    """
+    few = all(map(_is_few, (*result.rows, *result.references)))
+    references = [r for r in result.references if few or r.path == "strict" or r.outcome != "ok"]
+    references.sort(key=lambda row: row.path != "strict")
+    rows = [*result.rows, *references]
+    outputs = list(dict.fromkeys(row.output for row in rows if row.output))
+    if len(outputs) == 1:
+        return rows
+    return sorted(rows, key=lambda row: outputs.index(row.output) if row.output else -1)
+
+
+def _is_few(row: Row) -> bool:
+    return row.count is None or row.count <= FEW
+
+
+def _output(row: Row) -> str:
+    return f"{row.output} {_kind(row)}" if row.dtype else row.output
+
+
+def _status(row: Row) -> Text:
+    if row.path in ("f64", "strict"):
+        return Text("")
+    return Text(row.status, style=STYLES[row.status])
+
+
+def _grade(row: Row, result: CaseResult) -> Text:
+    if row.path in ("f64", "strict"):
+        return Text("reference" if row.outcome == "ok" else "no reference", style="dim")
+    if row.path == result.case.baseline and row.grade == "identical":
+        return Text("baseline")
+    return Text(verdict_of(row), style="" if row.status == "ok" else STYLES[row.status])
+
+
+def _values(row: Row) -> str:
+    if row.values is None or row.dtype is None:
+        return ""
+    return f"[{', '.join(element(value, row.dtype) for value in row.values)}]"
+
+
+def _worst(row: Row) -> str:
+    if row.baseline is None or not row.baseline.worst or row.dtype is None:
+        return ""
+    worst = row.baseline.worst[0]
+    got, want = (element(value, row.dtype) for value in (worst.got, worst.want))
+    return f"{index(worst.index)} {got} for {want}"
+
+
+def equal_bits(result: CaseResult) -> Iterator[str]:
+    """The paths grouped by equal bits, a line for each output; `strict` stands among its equals."""
+    for output, groups in result.groups.items():
+        declared = {
+            row.sha256 for row in result.references if (row.path, row.output) == ("strict", output)
+        }
+        faithful = {
+            row.path for row in result.rows if row.output == output and row.sha256 in declared
+        }
+        sets = [(*g, "strict") if faithful.intersection(g) else g for g in groups]
+        shown = " ".join("{" + ", ".join(paths) + "}" for paths in sets)
+        yield (
+            f"equal bits of {output}: {shown}" if len(result.groups) > 1 else f"equal bits: {shown}"
+        )
+
+
+def _notes(result: CaseResult) -> Iterator[Text]:
+    """The lines below the table."""
+    for line in (*equal_bits(result), *result.words):
+        yield Text(line)
+    for row in result.rows:
+        if row.status == "stale":
+            yield Text(f"stale: {row.path}: {row.detail}", style=STYLES["stale"])
+    yield from expectations(result.rows)
+    for row in result.references:
+        if row.outcome != "ok":
+            said = ": ".join(filter(None, (row.error_type, row.detail)))
+            yield Text(f"no reference {row.path}: {said}", style=STYLES["expected"])
+    for note in result.notes:
+        yield Text(f"reference: {note}", style="dim")
+
+
+def expectations(rows: Sequence[Row]) -> Iterator[Text]:
+    """What was expected, one line for each reason."""
+    reasons: dict[tuple[str, str, str | None], list[str]] = {}
+    for row in rows:
+        if row.status == "expected":
+            reasons.setdefault((verdict_of(row), row.because, row.link), []).append(row.path)
+    for (verdict, because, link), paths in reasons.items():
+        times = list(dict.fromkeys(paths))
+        shown = f"{', '.join(times)} {verdict}, because {because}"
+        shown += f" ({link})" if link else ""
+        yield Text.assemble(("expected: ", STYLES["expected"]), shown)
+
+
+def folded(line: Text, width: int | None, *, indent: int = _INDENT, hanging: int = 2) -> list[Text]:
+    """A line broken at spaces where it is too long; long words such as links stay whole."""
+    lines = [Text(" " * indent)]
+    empty = True
+    for word in line.split(" "):
+        if not empty:
+            if width is not None and lines[-1].cell_len + 1 + word.cell_len > width:
+                lines.append(Text(" " * (indent + hanging)))
+            else:
+                lines[-1].append(" ")
+        lines[-1].append_text(word)
+        empty = False
+    return lines

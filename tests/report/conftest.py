@@ -1,0 +1,146 @@
+"""Results made by hand: what workers would have answered, compared and judged as in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parity.casefile.case import Case, Expectation
+from parity.engine.run import CaseResult, Options, RunResult, Session
+from parity.engine.session import Execution
+from parity.program.spec import ProgramSpec
+from parity.worker.protocol import Failure, PathOutcome, References
+
+Made = Mapping[str, Any] | Failure
+
+
+class Maker:
+    """Makes cases and their results."""
+
+    @staticmethod
+    def expectation(path: str, grade: str, because: str, **more: Any) -> Expectation:
+        fields: dict[str, Any] = {
+            "paths": (path,),
+            "outputs": None,
+            "grades": (grade,),
+            "outcome": None,
+            "stage": None,
+            "match": None,
+            "because": because,
+            "link": None,
+            "until": None,
+            "when": {},
+            "line": 12,
+        }
+        return Expectation(**fields | more)
+
+    def case(
+        self,
+        id: str,
+        paths: Sequence[str],
+        *,
+        expect: Sequence[Expectation] = (),
+        about: str = "What it guards.",
+    ) -> Case:
+        file, _, name = id.partition("::")
+        return Case(
+            id=id,
+            file=Path(file).absolute(),
+            line=2,
+            name=name.partition(":")[0],
+            about=about,
+            links=(),
+            point={},
+            program=ProgramSpec("dot_general", ()),
+            operands=(),
+            paths=tuple(paths),
+            baseline="eager",
+            expect=tuple(expect),
+        )
+
+    def result(
+        self,
+        id: str,
+        made: Mapping[str, Made],
+        *,
+        f64: Mapping[str, Any] | None = None,
+        strict: Mapping[str, Any] | None = None,
+        references: References | None = None,
+        expect: Sequence[Expectation] = (),
+        about: str = "What it guards.",
+    ) -> CaseResult:
+        case = self.case(id, list(made), expect=expect, about=about)
+        outcomes = tuple(
+            PathOutcome(path, failure=of)
+            if isinstance(of, Failure)
+            else PathOutcome(path, outputs={k: np.asarray(v) for k, v in of.items()})
+            for path, of in made.items()
+        )
+        if references is None:
+            references = References(f64=arrays(f64), strict=arrays(strict))
+        return Session(Options()).compare(case, list(made), Execution(outcomes, references))
+
+    def run(self, *results: CaseResult, wanted: int | None = None, **more: Any) -> RunResult:
+        return RunResult({"jax": "0.7.1"}, results, wanted or len(results), **more)
+
+
+def arrays(of: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in (of or {}).items()}
+
+
+@pytest.fixture
+def maker() -> Maker:
+    return Maker()
+
+
+@pytest.fixture
+def founding(maker: Maker) -> CaseResult:
+    """The founding report: bfloat16 product, float32 residual; two paths keep the product."""
+    as_declared = np.array([[[-1.3705847, -2.27708]]], np.float32)
+    kept = np.array([[[-1.3709509, -2.2795215]]], np.float32)
+    expect = [
+        maker.expectation("jit", "divergent", "excess-precision", link="https://example.org/1"),
+        maker.expectation("native", "divergent", "excess-precision", link="https://example.org/1"),
+    ]
+    return maker.result(
+        "cases/conv.yaml::conv:compute_dtype=bfloat16",
+        {
+            "eager": {"out": as_declared},
+            "jit": {"out": kept},
+            "native": {"out": kept},
+            "nonnative": {"out": as_declared},
+        },
+        f64={"out": np.array([[[-1.3713224973767169, -2.2845213503225636]]])},
+        strict={"out": as_declared},
+        expect=expect,
+    )
+
+
+@pytest.fixture
+def hundred(maker: Maker) -> RunResult:
+    """A hundred cases: three that differ, two that fail alike, one without a path."""
+    rng = np.random.default_rng(0)
+    results = []
+    for number in range(100):
+        exact = rng.standard_normal(1000)
+        good = exact.astype(np.float32)
+        off = good.copy()
+        made: dict[str, Made] = {"eager": {"out": good}, "jit": {"out": good}}
+        if number in (7, 40, 41):
+            off[number] = np.nextafter(off[number], np.float32(9), dtype=np.float32)
+            off[number] += np.float32(number) / 4096
+            made["jit"] = {"out": off}
+        if number in (50, 60):
+            made["jit"] = Failure("error", "trace", "TypeError", f"cannot do {number} dots")
+        if number == 70:
+            made["jit"] = Failure("unsupported", "build", "Unsupported", "removed in JAX 0.7.2")
+        results.append(
+            maker.result(
+                f"cases/dot.yaml::dot:k={number}", made, f64={"out": exact}, strict={"out": good}
+            )
+        )
+    return maker.run(*results)
