@@ -231,13 +231,23 @@ def contraction(equation: Equation) -> Ends:
     slack = _order_slack(equation, total)
     if equation.exact:
         if not np.any(slack):
-            return equation.point, equation.point
+            return _either_zero(equation.point)
         return equation.point - slack, equation.point + slack
     left = np.abs(lhs.point) if lhs.point.dtype.kind != "c" else parts(np.abs, lhs.point)
     spread = _magnitudes(equation.evaluate, left, rhs.radius) + _magnitudes(
         equation.evaluate, lhs.radius, rhs.magnitude
     )
     return equation.point - (spread + slack), equation.point + (spread + slack)
+
+
+def _either_zero(point: np.ndarray) -> Ends:
+    """A sum of zero may have either sign: it depends on what the accumulator begins with."""
+    if np.all(point):
+        return point, point
+    return (
+        parts(lambda x: np.where(x == 0, -0.0, x), point),
+        parts(lambda x: np.where(x == 0, 0.0, x), point),
+    )
 
 
 def _converted(equation: Equation, index: int) -> Value:

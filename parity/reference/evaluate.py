@@ -15,6 +15,7 @@ from parity.reference.interpreter import Interpreter
 from parity.reference.policies import (
     EXCESS_PRECISION,
     F64,
+    FLUSH,
     LICENCES,
     STRICT,
     WIDE,
@@ -23,7 +24,7 @@ from parity.reference.policies import (
     narrow,
     widen,
 )
-from parity.reference.value import Value
+from parity.reference.value import Value, parts
 from parity.worker.protocol import Enclosure, References
 
 
@@ -40,10 +41,7 @@ class _Evaluation:
 
     def under(self, policy: Policy) -> tuple[dict[str, Value], Interpreter]:
         """The outputs by name, and the interpreter with what it noted."""
-        seen = [
-            Value.exactly(_as_seen(x, d, policy))
-            for x, d in zip(self.inputs, self.traced, strict=True)
-        ]
+        seen = [_as_seen(x, d, policy) for x, d in zip(self.inputs, self.traced, strict=True)]
         interpreter = Interpreter(policy)
         outputs = interpreter.run(self.closed, seen)
         return dict(zip(self.names, outputs, strict=True)), interpreter
@@ -71,8 +69,8 @@ def evaluate(program: Program, inputs: Sequence[np.ndarray]) -> References:
         inputs: the operands' bits in their declared dtypes, the same that every path receives.
 
     Returns:
-        `f64` wide; `strict` and the models in the declared dtypes; the models are there only
-        where the program has a floating dtype narrower than float32.
+        `f64` wide; `strict` and the models in the declared dtypes; a model is there only where the
+        program has something it applies to.
     """
     it = _Evaluation(program, inputs)
     truth, _ = it.under(F64)
@@ -86,10 +84,7 @@ def evaluate(program: Program, inputs: Sequence[np.ndarray]) -> References:
             "+".join(granted): it.enclosures(STRICT.granting(*granted))
             for granted in _combinations(noted.granted)
         },
-        models={
-            model.name: it.enclosures(model)
-            for model in ((EXCESS_PRECISION, WIDE) if _is_narrow(it.closed) else ())
-        },
+        models={model.name: it.enclosures(model) for model in _models(it, noted)},
         honest=_spread(it, strict) if noted.reordered else {},
         unspecified=unspecified,
         undecided=undecided,
@@ -103,6 +98,12 @@ def _accuracy(value: Value) -> Enclosure:
     if value.exact:
         return Enclosure(point, point, point)
     return Enclosure(point, value.lo, value.hi)
+
+
+def _models(it: _Evaluation, noted: Interpreter) -> list[Policy]:
+    """The arithmetic models that could differ from `strict` on this program."""
+    narrow_models = [EXCESS_PRECISION, WIDE] if _is_narrow(it.closed) else []
+    return narrow_models + ([FLUSH] if noted.subnormal else [])
 
 
 def _combinations(granted: set[str]) -> list[tuple[str, ...]]:
@@ -128,14 +129,24 @@ def _spread(
     return found
 
 
-def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> np.ndarray:
-    """An operand as the program sees it: where x64 is off, JAX narrows 64-bit operands first.
+def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
+    """An operand as the program sees it.
 
-    That is a cast to a narrower float, hence the identity for the ideal.
+    Where x64 is off, JAX narrows 64-bit operands first: a cast to a narrower float, hence the
+    identity for the ideal. Where the backend flushes, a subnormal operand may count as zero: that
+    is part of the accuracy bound.
     """
-    if array.dtype.name == traced.name or (traced.is_inexact and not policy.rounds):
-        return widen(array)
-    return widen(narrow(widen(array), traced))
+    ideal_float = traced.is_inexact and not policy.rounds
+    if array.dtype.name == traced.name or ideal_float:
+        wide = widen(array)
+    else:
+        wide = widen(narrow(widen(array), traced))
+    if not ideal_float:
+        return Value.exactly(policy.flush(wide, traced))
+    flushed = FLUSH.flush(wide, traced)
+    if flushed is wide or np.array_equal(flushed, wide, equal_nan=True):
+        return Value.exactly(wide)
+    return Value(wide, parts(np.minimum, wide, flushed), parts(np.maximum, wide, flushed))
 
 
 def _is_narrow(closed: Any) -> bool:

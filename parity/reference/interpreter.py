@@ -11,7 +11,8 @@ from parity.dtypes import DType, dtype
 from parity.program import jax_versions
 from parity.reference import bounds, honest, kernels, wider
 from parity.reference.bounds import Bound, Equation
-from parity.reference.policies import Policy, widen
+from parity.reference.accumulators import FLUSHING
+from parity.reference.policies import Policy, is_subnormal, widen
 from parity.reference.primitives import (
     CONTRACTIONS,
     ELEMENTWISE,
@@ -37,6 +38,7 @@ class Interpreter:
         granted: licences that had something to apply to.
         not_wider: names of float64 primitives that were evaluated in plain float64.
         reordered: whether a sum had an order to choose.
+        subnormal: whether an operand or result of a flushing dtype has subnormal elements.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -45,6 +47,7 @@ class Interpreter:
         self.granted: set[str] = set()
         self.not_wider: set[str] = set()
         self.reordered = False
+        self.subnormal = False
 
     def run(self, closed: Any, inputs: Sequence[Value], *, top: bool = True) -> list[Value]:
         """The outputs of a closed jaxpr.
@@ -58,7 +61,9 @@ class Interpreter:
         env: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, closed.consts, strict=True):
             env[var] = Value.exactly(widen(np.asarray(const)), constant=True)
-        env.update(zip(jaxpr.invars, inputs, strict=True))
+        for var, value in zip(jaxpr.invars, inputs, strict=True):
+            env[var] = value
+            self._note_subnormal(value.point, _dtype_of(var))
         own = set(jaxpr.invars) if top else set()
 
         def read(atom: Any) -> Value:
@@ -122,6 +127,7 @@ class Interpreter:
             lo, hi = bounds.enclose(bound, equation)
             self._note(name, bound, equation, exact=lo is point)
         finished = self._policy.finish(name, point, lo, hi, declared, of_input=of_input)
+        self._note_subnormal(finished[0], declared)
         loose = None
         if name in ("mul", "dot_general", "conv_general_dilated") and declared.name in _FUSED:
             single = name == "mul" or _products(eqn) <= 1
@@ -158,6 +164,13 @@ class Interpreter:
             evaluate,
             _products(eqn),
         )
+
+    def _note_subnormal(self, point: np.ndarray, declared: DType) -> None:
+        if not self.subnormal and declared.name in FLUSHING:
+            real, imaginary = np.real(point), np.imag(point)
+            self.subnormal = bool(
+                is_subnormal(real, declared).any() or is_subnormal(imaginary, declared).any()
+            )
 
     def _note(self, name: str, bound: Bound, equation: Equation, *, exact: bool) -> None:
         """Remember what a reader must be told of: estimates, licences, sums with an order."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.dtypes import DTYPES, DType
-from parity.reference.accumulators import smallest
+from parity.reference.accumulators import FLUSHING, smallest
 from parity.reference.rounding import cast, round_to
 from parity.reference.value import parts
 
@@ -39,6 +39,7 @@ class Policy:
         order: in which order contractions are added in their accumulator's dtype (`honest`), or
             None for one exact sum, rounded once.
         encloses: whether intervals are computed at all.
+        flushes: whether subnormal values of a flushing dtype become zero, operands included.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Policy:
     licences: frozenset[str] = frozenset()
     order: str | None = None
     encloses: bool = True
+    flushes: bool = False
 
     def granting(self, *licences: str) -> Policy:
         """The same model with further licences."""
@@ -96,10 +98,23 @@ class Policy:
         if not self.rounds:
             return (point, *_accuracy(point, lo, hi, declared)) if self.encloses else (point,) * 3
         target = self.format_of(primitive, declared, of_input=of_input)
-        rounded = round_to(point, target)
+        rounded = self.flush(round_to(point, target), target)
         if lo is point and hi is point:
             return rounded, rounded, rounded
-        return rounded, round_to(lo, target), round_to(hi, target)
+        ends = (self.flush(round_to(end, target), target) for end in (lo, hi))
+        return (rounded, *ends)
+
+    def flush(self, value: np.ndarray, declared: DType) -> np.ndarray:
+        """The value with its subnormals at a zero of their sign, where the model flushes."""
+        if not self.flushes or declared.name not in FLUSHING:
+            return value
+        return parts(lambda x: np.where(is_subnormal(x, declared), np.copysign(0.0, x), x), value)
+
+
+def is_subnormal(value: np.ndarray, declared: DType) -> np.ndarray:
+    """Which elements of a real array are nonzero and below the smallest normal number."""
+    assert declared.format is not None
+    return np.asarray((value != 0) & (np.abs(value) < 2.0**declared.format.emin))
 
 
 def _accuracy(
@@ -125,8 +140,8 @@ def _accuracy(
     return parts(below, point, lo, own), parts(above, point, hi, own)
 
 
-F64 = Policy("f64", rounds=False, wraps=False)
-"""The ideal: no float rounding, no accumulator overflow."""
+F64 = Policy("f64", rounds=False, wraps=False, licences=frozenset(LICENCES))
+"""The ideal: no float rounding, no accumulator overflow. Its bound allows what a licence allows."""
 
 STRICT = Policy("strict")
 """As declared: every result rounded once to its dtype."""
@@ -135,6 +150,12 @@ EXCESS_PRECISION = Policy("excess-precision", floor=DTYPES["float32"])
 """Narrow intermediates are kept in float32; only casts of the program's inputs round as declared.
 
 Source: XLA's `xla_allow_excess_precision`, https://github.com/jax-ml/jax/issues/25873.
+"""
+
+FLUSH = Policy("flush-subnormals", flushes=True)
+"""As declared, but subnormal operands and results of float32 and bfloat16 are zero.
+
+Source: https://github.com/jax-ml/jax/issues/16200.
 """
 
 WIDE = Policy("wide", floor=DTYPES["float32"], operand_casts=False)

@@ -168,3 +168,53 @@ def pack_all(arrays: Mapping[str, np.ndarray], folder: str | None = None) -> dic
 def unpack_all(wire: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """`unpack` over a mapping."""
     return {name: unpack(array) for name, array in wire.items()}
+
+
+def pack_references(found: References, folder: str | None = None) -> dict[str, Any]:
+    """References as builtins that `unpack_references` reads back."""
+
+    def enclosures(of: Mapping[str, Enclosure]) -> dict[str, Any]:
+        return {name: _pack_enclosure(one, folder) for name, one in of.items()}
+
+    return {
+        "f64": enclosures(found.f64),
+        "strict": enclosures(found.strict),
+        "licensed": {name: enclosures(of) for name, of in found.licensed.items()},
+        "models": {name: enclosures(of) for name, of in found.models.items()},
+        "honest": {name: dict(orders) for name, orders in found.honest.items()},
+        "unspecified": pack_all(found.unspecified, folder),
+        "undecided": pack_all(found.undecided, folder),
+        "estimated": found.estimated,
+        "notes": found.notes,
+    }
+
+
+def unpack_references(wire: Mapping[str, Any]) -> References:
+    """The references that `pack_references` wrote."""
+
+    def enclosures(of: Mapping[str, Any]) -> dict[str, Enclosure]:
+        return {name: _unpack_enclosure(one) for name, one in of.items()}
+
+    return References(
+        f64=enclosures(wire["f64"]),
+        strict=enclosures(wire["strict"]),
+        licensed={name: enclosures(of) for name, of in wire["licensed"].items()},
+        models={name: enclosures(of) for name, of in wire["models"].items()},
+        honest=wire["honest"],
+        unspecified=unpack_all(wire["unspecified"]),
+        undecided=unpack_all(wire["undecided"]),
+        estimated=tuple(wire["estimated"]),
+        notes=tuple(wire["notes"]),
+    )
+
+
+def _pack_enclosure(one: Enclosure, folder: str | None) -> dict[str, Any]:
+    if one.exact:
+        return {"point": pack(one.point, folder)}
+    return pack_all({"point": one.point, "lo": one.lo, "hi": one.hi}, folder)
+
+
+def _unpack_enclosure(wire: Mapping[str, Any]) -> Enclosure:
+    arrays = unpack_all(wire)
+    point = arrays["point"]
+    return Enclosure(point, arrays.get("lo", point), arrays.get("hi", point))
