@@ -50,6 +50,26 @@ class Errors:
         )  # fmt: skip
 
 
+def different_bits(a: np.ndarray, b: np.ndarray) -> Mask:
+    """Where two outputs of one dtype and shape have other bits; all NaNs are equal.
+
+    Args:
+        a: any shape, any dtype in `parity.dtypes`.
+        b: the other output.
+
+    Returns:
+        bool, of the shape of `a`.
+    """
+    element = dtype_of(a.dtype)
+    if not element.is_inexact:
+        return np.asarray(a != b)
+    a, b = parts(a), parts(b)
+    differing = np.asarray(bits(a) != bits(b))
+    if differing.any():  # widened, since NumPy knows no NaN in every small format
+        differing &= ~(np.isnan(as_float64(a)) & np.isnan(as_float64(b)))
+    return np.asarray(differing.any(axis=-1) if element.kind == "complex" else differing)
+
+
 def same_bits(a: np.ndarray, b: np.ndarray, *, exclude: Mask | None = None) -> bool:
     """Whether two outputs are identical: dtype, shape and bits; all NaNs are equal.
 
@@ -60,16 +80,7 @@ def same_bits(a: np.ndarray, b: np.ndarray, *, exclude: Mask | None = None) -> b
     """
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    element = dtype_of(a.dtype)
-    if not element.is_inexact:
-        differing = a != b
-    else:
-        a, b = parts(a), parts(b)
-        differing = bits(a) != bits(b)
-        if differing.any():  # widened, since NumPy knows no NaN in every small format
-            differing &= ~(np.isnan(as_float64(a)) & np.isnan(as_float64(b)))
-        if element.kind == "complex":
-            differing = differing.any(axis=-1)
+    differing = different_bits(a, b)
     return not np.any(differing if exclude is None else differing & ~exclude)
 
 

@@ -1,9 +1,4 @@
-"""What a comparison amounts to: the grade of one output of one path, and why.
-
-Until `strict` carries intervals, the only way to be `equivalent` without the baseline's bits is an
-explicit tolerance (or, where there is no baseline, the bits of `strict`); what differs otherwise is
-`divergent`. The rules that need intervals and bounds belong into `_grade_values`.
-"""
+"""What a comparison amounts to: the grade of one output of one path, and why."""
 
 from __future__ import annotations
 
@@ -13,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parity.casefile.case import Tolerance
-from parity.compare.elementwise import Mask
+from parity.compare.elementwise import Mask, different_bits
 from parity.compare.metrics import Metrics, comparable, measure
+from parity.compare.standing import Standing
 from parity.compare.tolerance import limits, within
 from parity.compare.ulp import as_float64, dtype_of, parts
 
@@ -81,6 +77,8 @@ def grade(
     targets: Targets,
     measured: Measured,
     *,
+    own: Standing | None = None,
+    other: Standing | None = None,
     tolerance: Tolerance | None = None,
     is_baseline: bool = False,
 ) -> Graded:
@@ -90,42 +88,52 @@ def grade(
         got: the output.
         targets: what it is compared with.
         measured: its metrics against them.
+        own: where it stands with the references, None without references.
+        other: where the baseline's output stands.
         tolerance: the case's explicit limits.
         is_baseline: whether it is the baseline's own output: that is graded against `f64`.
     """
     if is_baseline:
-        return _grade_baseline(got, targets, measured)
+        return _grade_baseline(got, targets, measured, own)
     if targets.baseline is not None:
-        return _grade_values(got, targets, measured, tolerance, "baseline")
+        return _grade_values(got, targets, measured, own, other, tolerance, "baseline")
     if targets.strict is None:
         return Graded("divergent", "no baseline, no reference")
-    graded = _grade_values(got, targets, measured, tolerance, "strict")
+    graded = _grade_values(got, targets, measured, own, own, tolerance, "strict")
     best = "equivalent" if graded.grade == "identical" else graded.grade
     detail = "; ".join(filter(None, ("no baseline", graded.detail)))
     return Graded(best, detail, graded.refused)
 
 
-def _grade_baseline(got: np.ndarray, targets: Targets, measured: Measured) -> Graded:
-    """`identical`, unless it contradicts the references in dtype, shape or NaN/inf pattern.
+def _grade_baseline(
+    got: np.ndarray, targets: Targets, measured: Measured, own: Standing | None
+) -> Graded:
+    """`identical` if it is accurate and does not contradict the references in form or pattern.
 
     Where the ideal is finite beyond the range of the declared dtype, `strict` overflows as well.
     """
     strict, f64 = targets.strict, targets.f64
     if strict is not None and (form := _form(got, strict, "declared")):
         return Graded("inaccurate", form)
-    if f64 is None or measured.f64 is None or not measured.f64.pattern:
-        return Graded("identical")
-    wrong = _classes(got) != _classes(f64)
-    if strict is not None:
-        wrong &= _classes(got) != _classes(strict)
-    detail = _pattern(got, f64, targets.mask(got), "f64", only=wrong)
-    return Graded("inaccurate", detail) if detail else Graded("identical")
+    if f64 is None or own is None:
+        return Graded("identical", "no reference")
+    if measured.f64 is not None and measured.f64.pattern:
+        wrong = _classes(got) != _classes(f64)
+        if strict is not None:
+            wrong &= _classes(got) != _classes(strict)
+        if detail := _pattern(got, f64, targets.mask(got), "f64", only=wrong):
+            return Graded("inaccurate", detail)
+    detail = "; ".join(filter(None, (_unfaithful(own, "not faithful"), *_doubts(own))))
+    good = own.accurate or own.model == "flush-subnormals"
+    return Graded("identical" if good else "inaccurate", detail)
 
 
 def _grade_values(
     got: np.ndarray,
     targets: Targets,
     measured: Measured,
+    own: Standing | None,
+    other: Standing | None,
     tolerance: Tolerance | None,
     against: str,
 ) -> Graded:
@@ -141,14 +149,64 @@ def _grade_values(
         return Graded("mismatched", _pattern(got, want, targets.mask(got), name))
     if not metrics.differing:
         return Graded("identical")
-    detail = _difference(metrics, name)
-    if tolerance is None:
-        return Graded("divergent", detail)
+    graded = _by_references(got, want, own, other, targets.mask(got), _difference(metrics, name))
+    if tolerance is None or graded.grade == "equivalent":
+        return graded
     if tolerance.against == "f64":
         if targets.f64 is None or measured.f64 is None:
-            return Graded("divergent", f"{detail}; tolerance not applied: there is no f64")
+            return Graded(
+                graded.grade, f"{graded.detail}; tolerance not applied: there is no f64"
+            )
         want, metrics = targets.f64, measured.f64
-    return _tolerate(got, want, metrics, targets, tolerance, detail)
+    return _tolerate(got, want, metrics, targets, tolerance, graded)
+
+
+def _by_references(
+    got: np.ndarray,
+    want: np.ndarray,
+    own: Standing | None,
+    other: Standing | None,
+    exclude: Mask | None,
+    difference: str,
+) -> Graded:
+    """`equivalent`, `divergent` or `inaccurate`, of an output that has other bits."""
+    if own is None or other is None:
+        return Graded("divergent", f"no reference; {difference}")
+    differing = different_bits(got, want)
+    if exclude is not None:
+        differing &= ~exclude
+    both_inside = bool((own.inside & other.inside)[differing].all())
+    if both_inside and not own.aggregate:
+        needed = "+".join(dict.fromkeys("+".join((own.licences, other.licences)).split("+")))
+        needs = f"needs {needed.strip('+')}" if needed.strip("+") else ""
+        return Graded("equivalent", "; ".join(filter(None, (needs, difference, *_doubts(own)))))
+    whose = _unfaithful(own, "")
+    if not other.faithful:
+        whose = "; ".join(filter(None, (whose, _unfaithful(other, "baseline not faithful"))))
+    detail = "; ".join(filter(None, (whose, difference, *_doubts(own))))
+    kept = own.accurate or own.model == "flush-subnormals"
+    return Graded("divergent" if kept else "inaccurate", detail)
+
+
+def _unfaithful(standing: Standing, head: str) -> str:
+    """In what way an output is not what was declared; "" if it is."""
+    if standing.faithful:
+        return ""
+    outside = int(np.count_nonzero(~standing.inside))
+    why = standing.model or standing.aggregate
+    if not why:
+        why = f"outside the order interval in {outside} of {standing.inside.size} elements"
+    return f"{head}: {why}" if head else why
+
+
+def _doubts(standing: Standing) -> tuple[str, ...]:
+    """What keeps the references from speaking of every element."""
+    doubts = []
+    if standing.undecided:
+        doubts.append(f"{standing.undecided} undecided")
+    if standing.vacuous:
+        doubts.append(f"bound vacuous for {standing.vacuous:.2g} of the elements")
+    return tuple(doubts)
 
 
 def _tolerate(
@@ -157,7 +215,7 @@ def _tolerate(
     metrics: Metrics,
     targets: Targets,
     tolerance: Tolerance,
-    detail: str,
+    graded: Graded,
 ) -> Graded:
     """`equivalent` if an explicit tolerance is met that `strict` itself meets."""
     exclude, strict = targets.mask(got), targets.strict
@@ -167,10 +225,11 @@ def _tolerate(
             far = f"is {own.max_ulp:.3g} ulp from {tolerance.against}"
             if own.max_ulp is None:
                 far = _difference(own, tolerance.against)
-            return Graded("divergent", f"tolerance refused: strict itself {far}", refused=True)
+            detail = f"tolerance refused: strict itself {far}"
+            return Graded(graded.grade, detail, refused=True)
     if within(got, want, tolerance, metrics, exclude=exclude):
-        return Graded("equivalent", f"{detail}; within {limits(tolerance)}")
-    return Graded("divergent", f"{detail}; not within {limits(tolerance)}")
+        return Graded("equivalent", f"{graded.detail}; within {limits(tolerance)}")
+    return Graded(graded.grade, f"{graded.detail}; not within {limits(tolerance)}")
 
 
 def _form(got: np.ndarray, want: np.ndarray, against: str) -> str:

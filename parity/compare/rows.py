@@ -12,6 +12,7 @@ from parity.casefile.case import Case
 from parity.compare.elementwise import Mask, same_bits
 from parity.compare.grade import Graded, Measured, Targets, grade
 from parity.compare.metrics import Element, Metrics, measure, plain
+from parity.compare.standing import Standing, standing
 from parity.compare.ulp import dtype_of
 from parity.worker.protocol import Failure, PathOutcome, References, digest
 
@@ -36,6 +37,13 @@ class Row:
         shape: the output's shape, None without an output.
         count: its elements, None without an output.
         differing: elements that differ from the baseline, None where they cannot be compared.
+        faithful: whether it is what was declared (`compare.standing`), None without references.
+        accurate: whether it is as accurate as the declared dtypes allow, likewise.
+        licences: what its order interval needed to hold it, "" for nothing.
+        model: the named arithmetic model that holds it where what was declared does not.
+        bound_share: the largest share of the accuracy bound that is used.
+        vacuous: share of the elements whose bound says nothing.
+        undecided: elements that another correct evaluation may decide otherwise.
         f64: metrics against the ideal, None where they cannot be compared.
         strict: metrics against what was declared, likewise.
         baseline: metrics against the baseline path, likewise.
@@ -64,6 +72,13 @@ class Row:
     shape: tuple[int, ...] | None = None
     count: int | None = None
     differing: int | None = None
+    faithful: bool | None = None
+    accurate: bool | None = None
+    licences: str = ""
+    model: str = ""
+    bound_share: float | None = None
+    vacuous: float | None = None
+    undecided: int | None = None
     f64: Metrics | None = None
     strict: Metrics | None = None
     baseline: Metrics | None = None
@@ -147,24 +162,30 @@ class _Comparison:
         baseline: PathOutcome | None,
     ) -> None:
         self._case, self._name = case, name
+        self._references = references
         self._has_baseline = baseline is not None
+        ideal, strict = references.f64.get(name), references.strict.get(name)
         self._targets = Targets(
-            f64=references.f64.get(name),
-            strict=references.strict.get(name),
+            f64=None if ideal is None else ideal.point,
+            strict=None if strict is None else strict.point,
             baseline=baseline.outputs.get(name) if baseline else None,
             exclude=references.unspecified.get(name),
         )
         self._groups = groups(produced, name, exclude=self._targets.exclude)
-        self._measured: dict[str, Measured] = {}
+        self._measured: dict[str, tuple[Measured, Standing | None]] = {}
+
+    def _look(self, got: np.ndarray, sha256: str) -> tuple[Measured, Standing | None]:
+        if sha256 not in self._measured:
+            stands = standing(got, self._name, self._references)
+            self._measured[sha256] = self._targets.measure(got), stands
+        return self._measured[sha256]
 
     def row(self, outcome: PathOutcome) -> Row:
         """The row of a path that has the output."""
         got = outcome.outputs[self._name]
         sha256 = digest(got)
-        if sha256 not in self._measured:
-            self._measured[sha256] = self._targets.measure(got)
-        measured = self._measured[sha256]
-        graded = self._grade(outcome.path, got, measured)
+        measured, own = self._look(got, sha256)
+        graded = self._grade(outcome.path, got, measured, own)
         return Row(
             case=self._case.id,
             path=outcome.path,
@@ -182,18 +203,37 @@ class _Comparison:
             sha256=sha256,
             group=next(i for i, group in enumerate(self._groups) if outcome.path in group),
             **_contents(got),
+            **({} if own is None else _standing_fields(own)),
         )
 
-    def _grade(self, path: str, got: np.ndarray, measured: Measured) -> Graded:
-        if self._has_baseline and self._targets.baseline is None:
+    def _grade(
+        self, path: str, got: np.ndarray, measured: Measured, own: Standing | None
+    ) -> Graded:
+        baseline = self._targets.baseline
+        if self._has_baseline and baseline is None:
             return Graded("mismatched", "the baseline has no such output")
+        other = None if baseline is None else self._look(baseline, digest(baseline))[1]
         return grade(
             got,
             self._targets,
             measured,
+            own=own,
+            other=other,
             tolerance=self._case.tolerance,
             is_baseline=path == self._case.baseline,
         )
+
+
+def _standing_fields(own: Standing) -> dict[str, Any]:
+    return {
+        "faithful": own.faithful,
+        "accurate": own.accurate,
+        "licences": own.licences,
+        "model": own.model,
+        "bound_share": own.share,
+        "vacuous": own.vacuous,
+        "undecided": own.undecided,
+    }
 
 
 def _contents(array: np.ndarray) -> dict[str, Any]:
@@ -239,7 +279,7 @@ def reference_rows(case: Case, references: References) -> tuple[Row, ...]:
             **_contents(array),
         )
         for path, outputs in sides.items()
-        for name, array in outputs.items()
+        for name, array in ((name, one.point) for name, one in outputs.items())
     )
 
 
@@ -247,7 +287,7 @@ def _against_ideal(path: str, name: str, references: References) -> Metrics | No
     if path == "f64" or name not in references.f64:
         return None
     exclude = references.unspecified.get(name)
-    return measure(references.strict[name], references.f64[name], exclude=exclude)
+    return measure(references.strict[name].point, references.f64[name].point, exclude=exclude)
 
 
 def groups(outcomes: Sequence[PathOutcome], output: str, *, exclude: Mask | None = None) -> Groups:

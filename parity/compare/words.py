@@ -1,7 +1,7 @@
 """Plain words: one line for each path that does not give the baseline's bits.
 
-Every statement is read off the numbers: a path "keeps the product in float32" only if it has the
-very bits of a reference that does.
+Every statement is read off the numbers: a path "keeps the product in float32" only if each of its
+elements lies inside the interval of a reference that does, and not all inside that of `strict`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _sentence(
     got, baseline = outputs[row.path][row.output], outputs[case.baseline][row.output]
     other = _ideal(rows, case, baseline, row.output, references)
     nearer = _nearer(row.f64, other, case.baseline)
-    model = _model(got, row.output, references)
+    model = _model(row)
     if model is None:
         declared = _declared(got, baseline, row.output, references, case.baseline)
         return "; ".join(filter(None, (_distance(row, case.baseline), nearer, declared)))
@@ -82,19 +82,9 @@ def _sentence(
     return f"{_HABITS[model](case)}: {nearer}{link} {declares}"
 
 
-def _model(got: np.ndarray, output: str, references: References) -> str | None:
-    """The named model that alone explains the bits; None where `strict` has them as well."""
-    strict = references.strict.get(output)
-    if strict is None:
-        return None
-    exclude = references.unspecified.get(output)
-    if same_bits(got, strict, exclude=exclude):
-        return None
-    for name in _HABITS:
-        model = references.models.get(name, {}).get(output)
-        if model is not None and same_bits(got, model, exclude=exclude):
-            return name
-    return None
+def _model(row: Row) -> str | None:
+    """The named model that holds every element where what was declared does not."""
+    return row.model if row.model in _HABITS else None
 
 
 def _excess_precision(case: Case) -> str:
@@ -108,7 +98,11 @@ def _wide(case: Case) -> str:
     return f"drops the casts to {_narrowest(case)} and computes in float32 throughout"
 
 
-_HABITS = {"excess-precision": _excess_precision, "wide": _wide}
+def _flush(case: Case) -> str:
+    return "takes subnormal values for zero"
+
+
+_HABITS = {"excess-precision": _excess_precision, "wide": _wide, "flush-subnormals": _flush}
 
 
 def _narrowest(case: Case) -> str:
@@ -143,9 +137,9 @@ def _declared(
     strict, exclude = references.strict.get(output), references.unspecified.get(output)
     if strict is None:
         return ""
-    if same_bits(got, strict, exclude=exclude):
+    if same_bits(got, strict.point, exclude=exclude):
         return f"it is what the program declares, {name} is not"
-    if same_bits(baseline, strict, exclude=exclude):
+    if same_bits(baseline, strict.point, exclude=exclude):
         return f"{name} is what the program declares"
     return ""
 
@@ -158,9 +152,9 @@ def _ideal(
         if (row.path, row.output) == (case.baseline, output):
             return row.f64
     want = references.f64.get(output)
-    if want is None or not comparable(baseline, want):
+    if want is None or not comparable(baseline, want.point):
         return None
-    return measure(baseline, want, exclude=references.unspecified.get(output))
+    return measure(baseline, want.point, exclude=references.unspecified.get(output))
 
 
 def _nearer(own: Metrics | None, other: Metrics | None, baseline: str) -> str:

@@ -12,7 +12,14 @@ from typing import Any
 
 from parity.casefile.case import Case
 from parity.engine.gateway import START_LIMIT, Gateway, Setting, WorkerLost
-from parity.worker.protocol import Failure, PathOutcome, References, pack, unpack_all
+from parity.worker.protocol import (
+    Failure,
+    PathOutcome,
+    References,
+    pack,
+    unpack_all,
+    unpack_references,
+)
 
 _REFERENCES = ""
 """Stands among the paths that are still to be asked for the request for the references."""
@@ -143,10 +150,4 @@ def _outcome(path: str, answer: Mapping[str, Any]) -> PathOutcome:
 def _references(answer: Mapping[str, Any]) -> References:
     if answer["failure"]:
         return References(failure=Failure(**answer["failure"]))
-    return References(
-        f64=unpack_all(answer["f64"]),
-        strict=unpack_all(answer["strict"]),
-        models={name: unpack_all(out) for name, out in answer["models"].items()},
-        unspecified=unpack_all(answer["unspecified"]),
-        notes=tuple(answer["notes"]),
-    )
+    return unpack_references(answer)

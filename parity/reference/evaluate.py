@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from parity.dtypes import DType, dtype
 from parity.program.build import Program
+from parity.reference import honest
 from parity.reference.interpreter import Interpreter
 from parity.reference.policies import (
     EXCESS_PRECISION,
     F64,
+    FLUSH,
+    LICENCES,
     STRICT,
     WIDE,
     Policy,
@@ -19,66 +24,136 @@ from parity.reference.policies import (
     narrow,
     widen,
 )
-from parity.worker.protocol import References
+from parity.reference.value import Value, parts
+from parity.worker.protocol import Enclosure, References
+
+
+
+class _Evaluation:
+    """One program, traced once, under as many policies as are asked for."""
+
+    def __init__(self, program: Program, inputs: Sequence[np.ndarray]) -> None:
+        self.closed = program.jaxpr
+        self.names = program.outputs
+        self.inputs = inputs
+        self.traced = [dtype(np.dtype(aval.dtype)) for aval in self.closed.in_avals]
+        self.declared = [dtype(np.dtype(aval.dtype)) for aval in self.closed.out_avals]
+
+    def under(self, policy: Policy) -> tuple[dict[str, Value], Interpreter]:
+        """The outputs by name, and the interpreter with what it noted."""
+        seen = [_as_seen(x, d, policy) for x, d in zip(self.inputs, self.traced, strict=True)]
+        interpreter = Interpreter(policy)
+        outputs = interpreter.run(self.closed, seen)
+        return dict(zip(self.names, outputs, strict=True)), interpreter
+
+    def enclosures(self, policy: Policy) -> dict[str, Enclosure]:
+        """The outputs under a rounding policy, in their declared dtypes."""
+        return self.narrowed(self.under(policy)[0])
+
+    def narrowed(self, outputs: Mapping[str, Value]) -> dict[str, Enclosure]:
+        """Wide outputs in their declared dtypes."""
+        found = {}
+        for (name, value), declared in zip(outputs.items(), self.declared, strict=True):
+            point = narrow(value.point, declared)
+            exact = value.exact or not declared.is_inexact
+            lo = point if exact else narrow(value.lo, declared)
+            found[name] = Enclosure(point, lo, point if exact else narrow(value.hi, declared))
+        return found
 
 
 def evaluate(program: Program, inputs: Sequence[np.ndarray]) -> References:
-    """Interpret a program, traced once.
+    """Interpret a program under both references, with their bounds.
 
     Args:
         program: what is computed.
         inputs: the operands' bits in their declared dtypes, the same that every path receives.
 
     Returns:
-        `f64` wide; `strict` and the models in the declared dtypes; the models are there only
-        where the program has a floating dtype narrower than float32.
+        `f64` wide; `strict` and the models in the declared dtypes; a model is there only where the
+        program has something it applies to.
     """
-    closed = program.jaxpr
-    avals = closed.in_avals
-    traced = [dtype(np.dtype(aval.dtype)) for aval in avals]
-    declared = [dtype(np.dtype(aval.dtype)) for aval in closed.out_avals]
-
-    def under(policy: Policy) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
-        wide = [_as_seen(x, d, policy) for x, d in zip(inputs, traced, strict=True)]
-        return Interpreter(policy).run(closed, wide, [None] * len(wide))
-
-    ideal_values, masks = under(F64)
-    strict_values, _ = under(STRICT)
-    models = [EXCESS_PRECISION, WIDE] if _is_narrow(closed) else []
-    names = program.outputs
+    it = _Evaluation(program, inputs)
+    truth, _ = it.under(F64)
+    strict, noted = it.under(STRICT)
+    undecided = {name: v.undecided for name, v in strict.items() if v.undecided is not None}
+    unspecified = {name: v.unspecified for name, v in truth.items() if v.unspecified is not None}
     return References(
-        f64={name: ideal(value) for name, value in zip(names, ideal_values, strict=True)},
-        strict=_narrowed(names, strict_values, declared),
-        models={model.name: _narrowed(names, under(model)[0], declared) for model in models},
-        unspecified={
-            name: mask for name, mask in zip(names, masks, strict=True) if mask is not None
+        f64={name: _accuracy(value) for name, value in truth.items()},
+        strict=it.narrowed(strict),
+        licensed={
+            "+".join(granted): it.enclosures(STRICT.granting(*granted))
+            for granted in _combinations(noted.granted)
         },
-        notes=_notes(inputs, traced, declared),
+        models={model.name: it.enclosures(model) for model in _models(it, noted)},
+        honest=_spread(it, strict) if noted.reordered else {},
+        unspecified=unspecified,
+        undecided=undecided,
+        estimated=tuple(sorted(noted.estimated)),
+        notes=_notes(it, noted),
     )
 
 
-def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> np.ndarray:
-    """An operand as the program sees it: where x64 is off, JAX narrows 64-bit operands first.
+def _accuracy(value: Value) -> Enclosure:
+    point = ideal(value.point)
+    if value.exact:
+        return Enclosure(point, point, point)
+    return Enclosure(point, value.lo, value.hi)
 
-    That is a cast to a narrower float, hence the identity for the ideal.
+
+def _models(it: _Evaluation, noted: Interpreter) -> list[Policy]:
+    """The arithmetic models that could differ from `strict` on this program."""
+    narrow_models = [EXCESS_PRECISION, WIDE] if _is_narrow(it.closed) else []
+    return narrow_models + ([FLUSH] if noted.subnormal else [])
+
+
+def _combinations(granted: set[str]) -> list[tuple[str, ...]]:
+    """Every set of the licences that apply, smaller ones first."""
+    ordered = [name for name in LICENCES if name in granted]
+    sizes = range(1, len(ordered) + 1)
+    return list(itertools.chain.from_iterable(itertools.combinations(ordered, n) for n in sizes))
+
+
+def _spread(
+    it: _Evaluation, strict: Mapping[str, Value]
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """By output and order: rms distance from `strict` and mean signed distance."""
+    found: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in strict}
+    for order in honest.ORDERS:
+        for name, value in it.under(STRICT.adding(order))[0].items():
+            with np.errstate(all="ignore"):
+                distance = (value.point - strict[name].point).astype(np.complex128)
+            kept = distance[np.isfinite(distance)]
+            if kept.size:
+                flat = kept.view(np.float64)
+                found[name][order] = (float(np.sqrt(np.mean(flat**2))), float(np.mean(flat)))
+    return found
+
+
+def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
+    """An operand as the program sees it.
+
+    Where x64 is off, JAX narrows 64-bit operands first: a cast to a narrower float, hence the
+    identity for the ideal. Where the backend flushes, a subnormal operand may count as zero: that
+    is part of the accuracy bound.
     """
-    if array.dtype.name == traced.name or (traced.is_inexact and not policy.rounds):
-        return widen(array)
-    return widen(narrow(widen(array), traced))
+    ideal_float = traced.is_inexact and not policy.rounds
+    if array.dtype.name == traced.name or ideal_float:
+        wide = widen(array)
+    else:
+        wide = widen(narrow(widen(array), traced))
+    if not ideal_float:
+        return Value.exactly(policy.flush(wide, traced))
+    flushed = FLUSH.flush(wide, traced)
+    if flushed is wide or np.array_equal(flushed, wide, equal_nan=True):
+        return Value.exactly(wide)
+    return Value(wide, parts(np.minimum, wide, flushed), parts(np.maximum, wide, flushed))
 
 
-def _narrowed(
-    names: Sequence[str], values: Sequence[np.ndarray], declared: Sequence[DType]
-) -> dict[str, np.ndarray]:
-    return {n: narrow(v, d) for n, v, d in zip(names, values, declared, strict=True)}
-
-
-def _is_narrow(closed: object) -> bool:
+def _is_narrow(closed: Any) -> bool:
     """Whether any value of the program, calls included, has a float dtype under 32 bits."""
     from parity.program.jax_versions import called_jaxpr
 
-    jaxpr = closed.jaxpr  # type: ignore[attr-defined]
-    for eqn in jaxpr.eqns:
+    for eqn in closed.jaxpr.eqns:
         inner = called_jaxpr(eqn)
         if inner is not None and _is_narrow(inner):
             return True
@@ -89,15 +164,25 @@ def _is_narrow(closed: object) -> bool:
     return False
 
 
-def _notes(
-    inputs: Sequence[np.ndarray], traced: Sequence[DType], declared: Sequence[DType]
-) -> tuple[str, ...]:
+def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
     notes = []
-    narrowed = sorted(
-        {f"{x.dtype.name} as {d.name}" for x, d in zip(inputs, traced, strict=True) if x.dtype.name != d.name}
-    )
+    narrowed = {
+        f"{x.dtype.name} as {d.name}"
+        for x, d in zip(it.inputs, it.traced, strict=True)
+        if x.dtype.name != d.name
+    }
     if narrowed:
-        notes.append(f"x64 is off: JAX takes {', '.join(narrowed)}")
-    if any(d.format is not None and d.format.precision == 53 for d in declared):
-        notes.append("reference no wider than the float64 that the program declares")
+        notes.append(f"x64 is off: JAX takes {', '.join(sorted(narrowed))}")
+    if noted.not_wider:
+        notes.append(f"reference no wider than float64 in {', '.join(sorted(noted.not_wider))}")
+    mixed = sorted({_mixture(eqn) for eqn in it.closed.jaxpr.eqns} - {""})
+    notes += [f"{one}: JAX converts both to the result's dtype first" for one in mixed]
     return tuple(notes)
+
+
+def _mixture(eqn: Any) -> str:
+    """The operand dtypes of a dot where they differ, else ""."""
+    if eqn.primitive.name != "dot_general":
+        return ""
+    names = [atom.aval.dtype.name for atom in eqn.invars]
+    return "" if names[0] == names[1] else f"dot of {names[0]} and {names[1]}"

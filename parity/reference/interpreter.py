@@ -1,4 +1,4 @@
-"""A jaxpr interpreted on wide NumPy arrays under an arithmetic model."""
+"""A jaxpr interpreted on wide NumPy arrays with intervals, under an arithmetic model."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import dtype
+from parity.dtypes import DType, dtype
 from parity.program import jax_versions
-from parity.reference import kernels
-from parity.reference.policies import Policy, widen
+from parity.reference import bounds, honest, kernels, wider
+from parity.reference.bounds import Bound, Equation
+from parity.reference.accumulators import FLUSHING
+from parity.reference.policies import Policy, is_subnormal, widen
 from parity.reference.primitives import (
     CONTRACTIONS,
     ELEMENTWISE,
     RULES,
     STRUCTURAL,
+    by_jax,
     convolution_attributes,
 )
+from parity.reference.value import Mask, Value, union
 
-Mask = np.ndarray | None
-"""Which elements no rule determines (bool, of the value's shape); None for none."""
+_FUSED = frozenset({"float32", "float64"})
+"""Dtypes whose products a following addition may take unrounded."""
 
 
 class Interpreter:
@@ -28,98 +32,229 @@ class Interpreter:
 
     Args:
         policy: what becomes of each equation's result.
+
+    Attributes:
+        estimated: names of primitives whose interval is a Monte Carlo estimate.
+        granted: licences that had something to apply to.
+        not_wider: names of float64 primitives that were evaluated in plain float64.
+        reordered: whether a sum had an order to choose.
+        subnormal: whether an operand or result of a flushing dtype has subnormal elements.
     """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self.estimated: set[str] = set()
+        self.granted: set[str] = set()
+        self.not_wider: set[str] = set()
+        self.reordered = False
+        self.subnormal = False
 
-    def run(
-        self, closed: Any, inputs: Sequence[np.ndarray], masks: Sequence[Mask], *, top: bool = True
-    ) -> tuple[list[np.ndarray], list[Mask]]:
-        """The wide outputs of a closed jaxpr, and which of their elements are unspecified.
+    def run(self, closed: Any, inputs: Sequence[Value], *, top: bool = True) -> list[Value]:
+        """The outputs of a closed jaxpr.
 
         Args:
             closed: a `jax.extend.core.ClosedJaxpr`.
-            inputs: wide arrays, one for each input.
-            masks: their unspecified elements.
+            inputs: one value for each of its inputs.
             top: whether these are the inputs of the whole program.
         """
         jaxpr = closed.jaxpr
-        env: dict[Any, tuple[np.ndarray, Mask]] = {}
+        env: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, closed.consts, strict=True):
-            env[var] = (widen(np.asarray(const)), None)
-        for var, value, mask in zip(jaxpr.invars, inputs, masks, strict=True):
-            env[var] = (value, mask)
+            env[var] = Value.exactly(widen(np.asarray(const)), constant=True)
+        for var, value in zip(jaxpr.invars, inputs, strict=True):
+            env[var] = value
+            self._note_subnormal(value.point, _dtype_of(var))
         own = set(jaxpr.invars) if top else set()
 
-        def read(atom: Any) -> tuple[np.ndarray, Mask]:
+        def read(atom: Any) -> Value:
             if isinstance(atom, jax_versions.Literal):
-                return widen(np.asarray(atom.val, dtype=atom.aval.dtype)), None
+                array = np.asarray(atom.val, dtype=atom.aval.dtype)
+                return Value.exactly(widen(array), constant=True)
             return env[atom]
 
         for eqn in jaxpr.eqns:
-            pairs = [read(atom) for atom in eqn.invars]
+            values = [read(atom) for atom in eqn.invars]
             of_input = any(
                 not isinstance(atom, jax_versions.Literal) and atom in own for atom in eqn.invars
             )
-            for var, out in zip(eqn.outvars, self._equation(eqn, pairs, of_input), strict=True):
-                env[var] = out
-        results = [read(atom) for atom in jaxpr.outvars]
-        return [value for value, _ in results], [mask for _, mask in results]
+            env.update(zip(eqn.outvars, self._equation(eqn, values, of_input), strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
 
-    def _equation(
-        self, eqn: Any, pairs: list[tuple[np.ndarray, Mask]], of_input: bool
-    ) -> list[tuple[np.ndarray, Mask]]:
-        values = [value for value, _ in pairs]
-        masks = [mask for _, mask in pairs]
+    def _equation(self, eqn: Any, values: list[Value], of_input: bool) -> list[Value]:
         inner = jax_versions.called_jaxpr(eqn)
         if inner is not None:
-            outs, marks = self.run(inner, values, masks, top=of_input)
-            return list(zip(outs, marks, strict=True))
+            return self.run(inner, values, top=of_input)
         name = eqn.primitive.name
+        if name in STRUCTURAL:
+            return [_moved(eqn, values)]
         with np.errstate(all="ignore"):  # overflow and NaN are results here, not accidents
-            results = [RULES[name](eqn, *values)] if name in RULES else _by_jax(eqn, values)
-            finished = [
-                self._policy.finish(
-                    name, out, dtype(np.dtype(var.aval.dtype)), of_input=of_input
-                )
-                for out, var in zip(results, eqn.outvars, strict=True)
+            points = self._points(eqn, values)
+            return [
+                self._output(eqn, i, point, values, of_input) for i, point in enumerate(points)
             ]
-        marks = _masks(eqn, values, masks)
-        return list(zip(finished, marks, strict=True))
 
+    def _points(self, eqn: Any, values: list[Value]) -> list[np.ndarray]:
+        name = eqn.primitive.name
+        points = [value.point for value in values]
+        if self._policy.order is not None and name in honest.REORDERED:
+            declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
+            if declared.is_inexact:
+                return [honest.add_up(eqn, points, self._policy.order)]
+        plain = [RULES[name](eqn, *points)] if name in RULES else by_jax(eqn, *points)
+        return [self._widened(eqn, points, plain[0])] if len(plain) == 1 else plain
 
-def _by_jax(eqn: Any, values: list[np.ndarray]) -> list[np.ndarray]:
-    """A primitive without a rule: evaluated by JAX on the CPU with 64-bit types."""
-    import jax
+    def _widened(self, eqn: Any, points: list[np.ndarray], plain: np.ndarray) -> np.ndarray:
+        """A float64 result to full double accuracy, or the plain one with a note that it is not."""
+        name = eqn.primitive.name
+        declared = _dtype_of(eqn.outvars[0])
+        if declared.format is None or declared.format.precision < 53 or not wider.needed(name):
+            return plain
+        found = wider.evaluate(eqn, points)
+        if found is None:
+            self.not_wider.add(name)
+            return plain
+        return np.where(np.isfinite(plain) & np.isfinite(found), found, plain)
 
-    with jax_versions.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
-        outs = jax_versions.bind(eqn, [jax.numpy.asarray(value) for value in values])
-    return [widen(np.asarray(out)) for out in outs]
-
-
-def _masks(eqn: Any, values: list[np.ndarray], masks: list[Mask]) -> list[Mask]:
-    """Which elements of an equation's outputs are unspecified."""
-    name = eqn.primitive.name
-    own: Mask = None
-    if name == "conv_general_dilated":
-        own = kernels.implicit_zero_mask(
-            ~np.isfinite(values[0]), ~np.isfinite(values[1]), **convolution_attributes(eqn)
+    def _output(
+        self, eqn: Any, index: int, point: np.ndarray, values: list[Value], of_input: bool
+    ) -> Value:
+        name = eqn.primitive.name
+        declared = _dtype_of(eqn.outvars[index])
+        lo = hi = point
+        if self._policy.encloses:
+            equation = self._describe(eqn, index, point, values, declared)
+            bound = bounds.BOUNDS.get(name, bounds.ESTIMATED)
+            lo, hi = bounds.enclose(bound, equation)
+            self._note(name, bound, equation, exact=lo is point)
+        finished = self._policy.finish(name, point, lo, hi, declared, of_input=of_input)
+        self._note_subnormal(finished[0], declared)
+        loose = None
+        if name in ("mul", "dot_general", "conv_general_dilated") and declared.name in _FUSED:
+            single = name == "mul" or _products(eqn) <= 1
+            loose = (lo, hi) if single and self._policy.encloses else None
+        undecided = _spread(eqn, values, [value.undecided for value in values])
+        if not declared.is_inexact and lo is not hi:
+            jumps = np.asarray(lo != hi)
+            undecided = union([undecided, jumps if jumps.any() else None])
+        elif bounds.BOUNDS.get(name, bounds.ESTIMATED).decides and lo is not hi:
+            undecided = union([undecided, np.asarray(lo != hi)])
+        unspecified = _spread(eqn, values, [value.unspecified for value in values])
+        return Value(
+            *finished,
+            unspecified=union([unspecified, _implicit_zeros(eqn, values)]),
+            undecided=undecided,
+            loose=loose,
         )
-    if all(mask is None for mask in masks):
-        return [own] * len(eqn.outvars)
-    full = [
-        np.zeros(value.shape, bool) if mask is None else mask
+
+    def _describe(
+        self, eqn: Any, index: int, point: np.ndarray, values: list[Value], declared: DType
+    ) -> Equation:
+        def evaluate(*arrays: np.ndarray) -> np.ndarray:
+            if eqn.primitive.name in RULES:
+                return RULES[eqn.primitive.name](eqn, *arrays)
+            return by_jax(eqn, *arrays)[index]
+
+        return Equation(
+            eqn,
+            tuple(values),
+            point,
+            declared,
+            tuple(_dtype_of(atom) for atom in eqn.invars),
+            self._policy,
+            evaluate,
+            _products(eqn),
+        )
+
+    def _note_subnormal(self, point: np.ndarray, declared: DType) -> None:
+        if not self.subnormal and declared.name in FLUSHING:
+            real, imaginary = np.real(point), np.imag(point)
+            self.subnormal = bool(
+                is_subnormal(real, declared).any() or is_subnormal(imaginary, declared).any()
+            )
+
+    def _note(self, name: str, bound: Bound, equation: Equation, *, exact: bool) -> None:
+        """Remember what a reader must be told of: estimates, licences, sums with an order."""
+        if bound is bounds.ESTIMATED and not equation.exact:
+            self.estimated.add(name)
+        if name in honest.REORDERED and equation.declared.is_inexact and not exact:
+            self.reordered = True
+        if bound.expanded(equation):
+            self.granted.add("expansion")
+        if name == "div" and equation.values[1].constant:
+            self.granted.add("reciprocal")
+        if name in ("add", "sub", "add_any") and any(v.loose for v in equation.values):
+            self.granted.add("fma")
+
+
+def _dtype_of(atom: Any) -> DType:
+    return dtype(np.dtype(atom.aval.dtype))
+
+
+def _products(eqn: Any) -> int:
+    """How many products each sum of a contraction has; 0 for any other primitive."""
+    name = eqn.primitive.name
+    if name == "dot_general":
+        (contracting, _), _ = eqn.params["dimension_numbers"]
+        return int(np.prod([eqn.invars[0].aval.shape[axis] for axis in contracting], dtype=int))
+    if name == "conv_general_dilated":
+        shape = eqn.invars[1].aval.shape
+        out_features = eqn.params["dimension_numbers"].rhs_spec[0]
+        return int(np.prod([size for i, size in enumerate(shape) if i != out_features], dtype=int))
+    return 0
+
+
+def _moved(eqn: Any, values: list[Value]) -> Value:
+    """What a primitive that only moves elements makes of each part of its operands."""
+    rule = STRUCTURAL[eqn.primitive.name]
+    point = rule(eqn, *(value.point for value in values))
+    lo = hi = point
+    if not all(value.exact for value in values):
+        lo = rule(eqn, *(value.lo for value in values))
+        hi = rule(eqn, *(value.hi for value in values))
+
+    def moved(masks: list[Mask]) -> Mask:
+        if all(mask is None for mask in masks):
+            return None
+        return np.asarray(rule(eqn, *_full(values, masks)))
+
+    return Value(
+        point,
+        lo,
+        hi,
+        moved([value.unspecified for value in values]),
+        moved([value.undecided for value in values]),
+        constant=all(value.constant for value in values),
+    )
+
+
+def _full(values: list[Value], masks: list[Mask]) -> list[np.ndarray]:
+    return [
+        np.zeros(value.point.shape, bool) if mask is None else mask
         for value, mask in zip(values, masks, strict=True)
     ]
-    if name in STRUCTURAL:
-        return [STRUCTURAL[name](eqn, *full)]
+
+
+def _spread(eqn: Any, values: list[Value], masks: list[Mask]) -> Mask:
+    """Which elements of a result depend on marked elements of the operands."""
+    if all(mask is None for mask in masks):
+        return None
+    name = eqn.primitive.name
+    full = _full(values, masks)
     if name in ELEMENTWISE:
-        return [np.logical_or.reduce(np.broadcast_arrays(*full))]
+        return union(full)
     if name in CONTRACTIONS:
-        reached = _reached(eqn, full)
-        return [reached if own is None else reached | own]
-    return [np.ones(var.aval.shape, bool) for var in eqn.outvars]
+        return _reached(eqn, full)
+    if any(mask.any() for mask in full):
+        return np.ones(eqn.outvars[0].aval.shape, bool)
+    return None
+
+
+def _implicit_zeros(eqn: Any, values: list[Value]) -> Mask:
+    """Elements of a convolution in which padding or a dilation hole meets a non-finite value."""
+    if eqn.primitive.name != "conv_general_dilated":
+        return None
+    lhs, rhs = (~np.isfinite(value.point.astype(np.complex128)) for value in values)
+    return kernels.implicit_zero_mask(lhs, rhs, **convolution_attributes(eqn))
 
 
 def _reached(eqn: Any, masks: list[np.ndarray]) -> np.ndarray:

@@ -5,15 +5,21 @@ Values are held wide: float64, complex128, int64, uint64 or Python integers, boo
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
 from parity.dtypes import DTYPES, DType
+from parity.reference.accumulators import FLUSHING, smallest
 from parity.reference.rounding import cast, round_to
+from parity.reference.value import parts
 
 _ACCUMULATING = frozenset({"dot_general", "conv_general_dilated", "reduce_sum", "cumsum"})
 _CASTS = frozenset({"convert_element_type", "reduce_precision"})
+
+LICENCES = ("fma", "reciprocal", "expansion")
+"""What a compiler may do beside reordering sums, see `bounds`; each is reported when needed."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +28,18 @@ class Policy:
 
     Attributes:
         name: as reports call it.
-        rounds: whether floating results are rounded at all.
+        rounds: whether floating results are rounded at all. Where they are not, the interval
+            bounds the error of an evaluation that does round (the accuracy bound); where they
+            are, it bounds what another correct evaluation may give (the order interval).
         floor: the narrowest format that results are rounded to; the declared one if None.
         operand_casts: with `floor`, whether a cast of a program's own input still rounds as
             declared.
         wraps: whether the accumulators of integer contractions and sums wrap.
+        licences: which of `LICENCES` the interval grants.
+        order: in which order contractions are added in their accumulator's dtype (`honest`), or
+            None for one exact sum, rounded once.
+        encloses: whether intervals are computed at all.
+        flushes: whether subnormal values of a flushing dtype become zero, operands included.
     """
 
     name: str
@@ -34,35 +47,101 @@ class Policy:
     floor: DType | None = None
     operand_casts: bool = True
     wraps: bool = True
+    licences: frozenset[str] = frozenset()
+    order: str | None = None
+    encloses: bool = True
+    flushes: bool = False
 
-    def finish(
-        self, primitive: str, value: np.ndarray, declared: DType, *, of_input: bool = False
-    ) -> np.ndarray:
-        """The wide value that the model keeps of an equation's wide result.
+    def granting(self, *licences: str) -> Policy:
+        """The same model with further licences."""
+        return dataclasses.replace(self, licences=self.licences | frozenset(licences))
 
-        Args:
-            primitive: which one computed it.
-            value: its result, wide.
-            declared: the dtype that the program declares for it.
-            of_input: whether the equation reads the program's inputs directly.
-        """
-        if declared.is_integer:
-            accumulator = primitive in _ACCUMULATING
-            return value if accumulator and not self.wraps else wrap(value, declared)
-        if not declared.is_inexact or not self.rounds:
-            return value
-        return round_to(value, self._target(primitive, declared, of_input))
+    def adding(self, order: str) -> Policy:
+        """The same model, without intervals, with every contraction added in a given order."""
+        return dataclasses.replace(self, order=order, encloses=False)
 
-    def _target(self, primitive: str, declared: DType, of_input: bool) -> DType:
+    def format_of(self, primitive: str, declared: DType, *, of_input: bool) -> DType:
+        """The dtype that the model rounds an equation's result to."""
         if self.floor is None or declared.kind == "complex":
             return declared
         if self.operand_casts and of_input and primitive in _CASTS:
             return declared
         return self.floor if declared.bits < self.floor.bits else declared
 
+    def finish(
+        self,
+        primitive: str,
+        point: np.ndarray,
+        lo: np.ndarray,
+        hi: np.ndarray,
+        declared: DType,
+        *,
+        of_input: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The point and the interval that the model keeps of an equation's wide result.
 
-F64 = Policy("f64", rounds=False, wraps=False)
-"""The ideal: no float rounding, no accumulator overflow."""
+        Args:
+            primitive: which one computed it.
+            point: its result, wide.
+            lo: lower ends of what the result may be before it is rounded; `point` itself if exact.
+            hi: upper ends.
+            declared: the dtype that the program declares for it.
+            of_input: whether the equation reads the program's inputs directly.
+        """
+        if declared.is_integer:
+            if primitive in _ACCUMULATING and not self.wraps:
+                return point, point, point
+            point = wrap(point, declared)
+            return point, point, point
+        if not declared.is_inexact:
+            return point, point, point
+        if not self.rounds:
+            return (point, *_accuracy(point, lo, hi, declared)) if self.encloses else (point,) * 3
+        target = self.format_of(primitive, declared, of_input=of_input)
+        rounded = self.flush(round_to(point, target), target)
+        if lo is point and hi is point:
+            return rounded, rounded, rounded
+        ends = (self.flush(round_to(end, target), target) for end in (lo, hi))
+        return (rounded, *ends)
+
+    def flush(self, value: np.ndarray, declared: DType) -> np.ndarray:
+        """The value with its subnormals at a zero of their sign, where the model flushes."""
+        if not self.flushes or declared.name not in FLUSHING:
+            return value
+        return parts(lambda x: np.where(is_subnormal(x, declared), np.copysign(0.0, x), x), value)
+
+
+def is_subnormal(value: np.ndarray, declared: DType) -> np.ndarray:
+    """Which elements of a real array are nonzero and below the smallest normal number."""
+    assert declared.format is not None
+    return np.asarray((value != 0) & (np.abs(value) < 2.0**declared.format.emin))
+
+
+def _accuracy(
+    point: np.ndarray, lo: np.ndarray, hi: np.ndarray, declared: DType
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends that hold every evaluation within B of the point after it is rounded once.
+
+    (1 + u)·B + u·|y| + η on each side; infinite where that lets the result overflow.
+    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.3.
+    """
+    assert declared.format is not None
+    u, eta = declared.format.unit_roundoff, smallest(declared)
+    overflow = declared.format.max_finite * (1 + u)
+    own = parts(lambda y: u * np.abs(y) + eta, point)
+
+    def above(y: np.ndarray, end: np.ndarray, own: np.ndarray) -> np.ndarray:
+        reached = y + ((1 + u) * (end - y) + own)
+        return np.where(reached >= overflow, np.inf, reached)
+
+    def below(y: np.ndarray, end: np.ndarray, own: np.ndarray) -> np.ndarray:
+        return -above(-y, -end, own)
+
+    return parts(below, point, lo, own), parts(above, point, hi, own)
+
+
+F64 = Policy("f64", rounds=False, wraps=False, licences=frozenset(LICENCES))
+"""The ideal: no float rounding, no accumulator overflow. Its bound allows what a licence allows."""
 
 STRICT = Policy("strict")
 """As declared: every result rounded once to its dtype."""
@@ -71,6 +150,12 @@ EXCESS_PRECISION = Policy("excess-precision", floor=DTYPES["float32"])
 """Narrow intermediates are kept in float32; only casts of the program's inputs round as declared.
 
 Source: XLA's `xla_allow_excess_precision`, https://github.com/jax-ml/jax/issues/25873.
+"""
+
+FLUSH = Policy("flush-subnormals", flushes=True)
+"""As declared, but subnormal operands and results of float32 and bfloat16 are zero.
+
+Source: https://github.com/jax-ml/jax/issues/16200.
 """
 
 WIDE = Policy("wide", floor=DTYPES["float32"], operand_casts=False)

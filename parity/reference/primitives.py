@@ -186,6 +186,62 @@ def _plain(function: Callable[..., Any]) -> Rule:
     return lambda eqn, *operands: np.asarray(function(*operands))
 
 
+def _floating(function: Callable[..., Any]) -> Rule:
+    """A NumPy function for floating operands; integers are left to JAX's own semantics."""
+
+    def rule(eqn: Any, *operands: np.ndarray) -> np.ndarray:
+        if all(x.dtype.kind in "fc" for x in operands):
+            return np.asarray(function(*operands))
+        return by_jax(eqn, *operands)[0]
+
+    return rule
+
+
+def by_jax(eqn: Any, *operands: np.ndarray) -> list[np.ndarray]:
+    """A primitive evaluated by JAX on the CPU with 64-bit types; all its outputs, wide."""
+    import jax
+
+    from parity.program.jax_versions import bind, enable_x64
+    from parity.reference.policies import widen
+
+    with enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+        outs = bind(eqn, [jax.numpy.asarray(value) for value in operands])
+    return [widen(np.asarray(out)) for out in outs]
+
+
+def _reduction(function: Callable[..., Any]) -> Rule:
+    return lambda eqn, x: np.asarray(function(x, axis=tuple(eqn.params["axes"])))
+
+
+def _cumulative(function: Callable[..., Any]) -> Rule:
+    def rule(eqn: Any, x: np.ndarray) -> np.ndarray:
+        axis = eqn.params["axis"]
+        if not eqn.params["reverse"]:
+            return np.asarray(function(x, axis=axis))
+        return np.flip(function(np.flip(x, axis), axis=axis), axis)
+
+    return rule
+
+
+def _integer_pow(eqn: Any, x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind not in "fc":
+        return by_jax(eqn, x)[0]
+    return np.asarray(x ** eqn.params["y"])
+
+
+def _round(eqn: Any, x: np.ndarray) -> np.ndarray:
+    to_even = int(eqn.params["rounding_method"]) == 1
+    return np.rint(x) if to_even else np.trunc(x + np.copysign(0.5, x))
+
+
+def _clamp(eqn: Any, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
 STRUCTURAL: Mapping[str, Rule] = {
     "broadcast_in_dim": _broadcast_in_dim,
     "concatenate": _concatenate,
@@ -210,6 +266,27 @@ CONTRACTIONS: Mapping[str, Rule] = {
 
 ELEMENTWISE: Mapping[str, Rule] = {
     "abs": _plain(np.abs),
+    "ceil": _floating(np.ceil),
+    "clamp": _clamp,
+    "cos": _floating(np.cos),
+    "div": _floating(np.divide),
+    "exp": _floating(np.exp),
+    "exp2": _floating(np.exp2),
+    "expm1": _floating(np.expm1),
+    "floor": _floating(np.floor),
+    "integer_pow": _integer_pow,
+    "is_finite": _plain(np.isfinite),
+    "log": _floating(np.log),
+    "log1p": _floating(np.log1p),
+    "logistic": _floating(_logistic),
+    "round": _round,
+    "rsqrt": _floating(lambda x: 1 / np.sqrt(x)),
+    "sign": _floating(np.sign),
+    "sin": _floating(np.sin),
+    "sqrt": _floating(np.sqrt),
+    "square": _floating(np.square),
+    "stop_gradient": _same,
+    "tanh": _floating(np.tanh),
     "add": _integer_aware(np.add),
     "add_any": _integer_aware(np.add),
     "and": _plain(np.bitwise_and),
@@ -237,6 +314,13 @@ RULES: Mapping[str, Rule] = {
     **STRUCTURAL,
     **CONTRACTIONS,
     **ELEMENTWISE,
+    "cummax": _cumulative(np.maximum.accumulate),
+    "cummin": _cumulative(np.minimum.accumulate),
+    "cumsum": _cumulative(np.cumsum),
     "iota": _iota,
+    "reduce_and": _reduction(np.all),
+    "reduce_max": _reduction(np.max),
+    "reduce_min": _reduction(np.min),
+    "reduce_or": _reduction(np.any),
     "reduce_sum": _reduce_sum,
 }

@@ -68,24 +68,55 @@ class PathOutcome:
 
 
 @dataclass(frozen=True)
+class Enclosure:
+    """An output and the interval around it; `lo` and `hi` are `point` itself where it is exact.
+
+    Attributes:
+        point: any shape and dtype.
+        lo: lower ends (complex: of both parts).
+        hi: upper ends.
+    """
+
+    point: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but the point is possible."""
+        return self.lo is self.point and self.hi is self.point
+
+
+@dataclass(frozen=True)
 class References:
-    """What the references say of one program.
+    """What the references say of one program; each mapping is by output name.
 
     Attributes:
         f64: the ideal: float64 or complex128 for a floating output; int64, uint64 or (beyond both)
-            float64 for an integer one, not wrapped; bool.
-        strict: as declared, in the declared dtype.
-        models: outputs under further named arithmetic models, in the declared dtype.
+            float64 for an integer one, not wrapped; bool. Its interval is the accuracy bound, in
+            float64.
+        strict: as declared, in the declared dtype. Its interval is the order interval.
+        licensed: the same by the licences granted, "fma" or "fma+reciprocal"; smaller sets first.
+        models: the same under further named arithmetic models.
+        honest: by output and order of summation, the rms and the mean signed distance from
+            `strict`; absent where no sum has an order to choose.
         unspecified: boolean masks of the elements that no rule determines (an implicit zero times
             a non-finite value); absent where there are none.
+        undecided: boolean masks of the elements that depend on a comparison, an index or a
+            conversion to integer which another correct evaluation may decide otherwise.
+        estimated: primitives whose bound is a Monte Carlo estimate.
         notes: sentences about the reference: "no wider than float64", …
         failure: None if there are outputs.
     """
 
-    f64: Mapping[str, np.ndarray] = field(default_factory=dict)
-    strict: Mapping[str, np.ndarray] = field(default_factory=dict)
-    models: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    f64: Mapping[str, Enclosure] = field(default_factory=dict)
+    strict: Mapping[str, Enclosure] = field(default_factory=dict)
+    licensed: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
+    models: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
+    honest: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
     unspecified: Mapping[str, np.ndarray] = field(default_factory=dict)
+    undecided: Mapping[str, np.ndarray] = field(default_factory=dict)
+    estimated: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     failure: Failure | None = None
 
@@ -137,3 +168,53 @@ def pack_all(arrays: Mapping[str, np.ndarray], folder: str | None = None) -> dic
 def unpack_all(wire: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """`unpack` over a mapping."""
     return {name: unpack(array) for name, array in wire.items()}
+
+
+def pack_references(found: References, folder: str | None = None) -> dict[str, Any]:
+    """References as builtins that `unpack_references` reads back."""
+
+    def enclosures(of: Mapping[str, Enclosure]) -> dict[str, Any]:
+        return {name: _pack_enclosure(one, folder) for name, one in of.items()}
+
+    return {
+        "f64": enclosures(found.f64),
+        "strict": enclosures(found.strict),
+        "licensed": {name: enclosures(of) for name, of in found.licensed.items()},
+        "models": {name: enclosures(of) for name, of in found.models.items()},
+        "honest": {name: dict(orders) for name, orders in found.honest.items()},
+        "unspecified": pack_all(found.unspecified, folder),
+        "undecided": pack_all(found.undecided, folder),
+        "estimated": found.estimated,
+        "notes": found.notes,
+    }
+
+
+def unpack_references(wire: Mapping[str, Any]) -> References:
+    """The references that `pack_references` wrote."""
+
+    def enclosures(of: Mapping[str, Any]) -> dict[str, Enclosure]:
+        return {name: _unpack_enclosure(one) for name, one in of.items()}
+
+    return References(
+        f64=enclosures(wire["f64"]),
+        strict=enclosures(wire["strict"]),
+        licensed={name: enclosures(of) for name, of in wire["licensed"].items()},
+        models={name: enclosures(of) for name, of in wire["models"].items()},
+        honest=wire["honest"],
+        unspecified=unpack_all(wire["unspecified"]),
+        undecided=unpack_all(wire["undecided"]),
+        estimated=tuple(wire["estimated"]),
+        notes=tuple(wire["notes"]),
+    )
+
+
+def _pack_enclosure(one: Enclosure, folder: str | None) -> dict[str, Any]:
+    if one.exact:
+        return {"point": pack(one.point, folder)}
+    return pack_all({"point": one.point, "lo": one.lo, "hi": one.hi}, folder)
+
+
+def _unpack_enclosure(wire: Mapping[str, Any]) -> Enclosure:
+    arrays = unpack_all(wire)
+    point = arrays["point"]
+    return Enclosure(point, arrays.get("lo", point), arrays.get("hi", point))

@@ -19,7 +19,14 @@ from parity.dtypes import UnsupportedDType
 from parity.paths import Probe
 from parity.program.build import Program, build
 from parity.program.spec import ProgramSpec
-from parity.worker.protocol import Failure, Unsupported, digest, pack_all, unpack_all
+from parity.worker.protocol import (
+    Failure,
+    Unsupported,
+    digest,
+    pack_all,
+    pack_references,
+    unpack_all,
+)
 
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "ResourceExhaustedError", "out of memory")
 
@@ -126,14 +133,7 @@ class Server:
             found = evaluate(self._program, self._inputs)
         except Exception as error:  # noqa: BLE001 - a program without a reference is a result
             return {"failure": vars(_failure(error, "reference"))}
-        return {
-            "f64": pack_all(found.f64, self._folder),
-            "strict": pack_all(found.strict, self._folder),
-            "models": {name: pack_all(out, self._folder) for name, out in found.models.items()},
-            "unspecified": pack_all(found.unspecified, self._folder),
-            "notes": found.notes,
-            "failure": None,
-        }
+        return pack_references(found, self._folder) | {"failure": None}
 
 
 class _NoProgram(Exception):

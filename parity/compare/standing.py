@@ -1,0 +1,197 @@
+"""Where an output stands: inside what was declared, within what the declared dtypes allow, or not.
+
+`faithful` is the order interval of `strict` with the aggregate test, `accurate` the accuracy bound
+of `f64`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.compare.elementwise import Mask
+from parity.compare.ulp import as_float64, dtype_of, part_of, parts, ulp
+from parity.worker.protocol import Enclosure, References
+
+FEWEST = 16
+"""Distinct values below which an rms says nothing about an order of summation."""
+
+_FACTOR = 3.0
+_FLIPS = 4.0
+"""Ties that may fall the other way by chance although no honest order tried made any fall."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the references say of one output.
+
+    Attributes:
+        faithful: inside the order interval in every decided element, and the aggregate test.
+        accurate: within the accuracy bound in every element whose bound is not vacuous.
+        licences: the smallest set that the interval needs, "" for none ("fma+reciprocal").
+        model: the named model that holds the output where `strict` does not, or "".
+        aggregate: what the aggregate test found, "" where it passed or does not apply.
+        share: the largest share of the accuracy bound that is used (0 to 1 if accurate).
+        vacuous: share of the elements whose accuracy bound exceeds the rms of the f64 output.
+        undecided: elements that another correct evaluation may decide otherwise.
+        inside: per element, whether it is inside the interval, those left out included.
+    """
+
+    faithful: bool
+    accurate: bool
+    licences: str
+    model: str
+    aggregate: str
+    share: float | None
+    vacuous: float
+    undecided: int
+    inside: Mask
+
+
+def standing(got: np.ndarray, output: str, references: References) -> Standing | None:
+    """Where an output stands; None where a reference is missing or has another shape or dtype.
+
+    Args:
+        got: the output of a path.
+        output: its name.
+        references: of its case.
+    """
+    strict, ideal = references.strict.get(output), references.f64.get(output)
+    if strict is None or ideal is None:
+        return None
+    if got.shape != strict.point.shape or got.dtype != strict.point.dtype:
+        return None
+    left_out = _left_out(got, output, references)
+    undecided = references.undecided.get(output)
+    licences, inside = _smallest(got, output, references, left_out)
+    within, share, vacuous = _accuracy(got, ideal, strict, left_out)
+    within |= inside & ~np.isfinite(_real(strict.point))
+    aggregate = ""
+    if inside.all() and not licences:
+        aggregate = _aggregate(got, strict, references.honest.get(output, {}), left_out)
+    faithful = bool(inside.all()) and not aggregate
+    return Standing(
+        faithful=faithful,
+        accurate=bool(within.all()),
+        licences=licences,
+        model="" if faithful else _model(got, output, references, left_out),
+        aggregate=aggregate,
+        share=share,
+        vacuous=vacuous,
+        undecided=0 if undecided is None else int(np.count_nonzero(undecided)),
+        inside=_by_element(inside, got),
+    )
+
+
+def _real(array: np.ndarray) -> np.ndarray:
+    """Real parts as float64, complex elements as a last axis of two; integers and bool unchanged."""
+    real = parts(array)
+    return as_float64(real) if dtype_of(array.dtype).is_inexact else real
+
+
+def _left_out(got: np.ndarray, output: str, references: References) -> Mask:
+    """Elements no interval speaks of: unspecified or undecided ones."""
+    mask = np.zeros(got.shape, bool)
+    for marked in (references.unspecified.get(output), references.undecided.get(output)):
+        if marked is not None:
+            mask |= marked
+    return mask[..., None] if dtype_of(got.dtype).kind == "complex" else mask
+
+
+def _by_element(inside: Mask, got: np.ndarray) -> Mask:
+    return inside.all(axis=-1) if inside.ndim > got.ndim else inside
+
+
+def contains(enclosure: Enclosure, got: np.ndarray) -> Mask:
+    """Which elements (parts of complex ones) lie inside an interval of the output's own dtype.
+
+    NaN lies inside where the point is NaN; a zero of the other sign only where the interval holds
+    it by its ends: -0 is below +0.
+    """
+    if not dtype_of(got.dtype).is_inexact:
+        return np.asarray(got == enclosure.point)
+    value, low, high = _real(got), _real(enclosure.lo), _real(enclosure.hi)
+    inside = (low <= value) & (value <= high)
+    zero = value == 0
+    if zero.any():
+        sign = np.signbit(value)
+        inside &= ~(zero & sign & (low == 0) & ~np.signbit(low))
+        inside &= ~(zero & ~sign & (high == 0) & np.signbit(high))
+    return np.asarray(inside | (np.isnan(value) & np.isnan(_real(enclosure.point))))
+
+
+def _smallest(
+    got: np.ndarray, output: str, references: References, left_out: Mask
+) -> tuple[str, Mask]:
+    """The fewest licences under which every element is inside, or none and what is inside then."""
+    plain = contains(references.strict[output], got) | left_out
+    if plain.all():
+        return "", plain
+    for licences, outputs in references.licensed.items():
+        inside = contains(outputs[output], got) | left_out
+        if inside.all():
+            return licences, inside
+    return "", plain
+
+
+def _model(got: np.ndarray, output: str, references: References, left_out: Mask) -> str:
+    for name, outputs in references.models.items():
+        if (contains(outputs[output], got) | left_out).all():
+            return name
+    return ""
+
+
+def _accuracy(
+    got: np.ndarray, ideal: Enclosure, strict: Enclosure, left_out: Mask
+) -> tuple[Mask, float | None, float]:
+    """Which elements keep their bound (unknown ones count as kept), the share used, the vacuous."""
+    if not dtype_of(got.dtype).is_inexact:
+        # Wrapping is what an integer dtype declares.
+        return np.asarray((got == strict.point) | _equal_integers(got, ideal.point)), None, 0.0
+    value, want = _real(got), _real(ideal.point)
+    low, high = _real(ideal.lo), _real(ideal.hi)
+    kept = ((low <= value) & (value <= high)) | left_out | ~np.isfinite(want)
+    bound = np.where(value >= want, high - want, want - low)
+    with np.errstate(all="ignore"):
+        used = np.abs(value - want) / bound
+    used = np.where(value == want, 0.0, used)[np.isfinite(want) & ~np.broadcast_to(left_out, want.shape)]
+    finite = want[np.isfinite(want)]
+    typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+    vacuous = np.isfinite(want) & (np.maximum(high - want, want - low) > typical) & (typical > 0)
+    kept |= vacuous
+    share = float(np.max(used)) if used.size else None
+    return kept, share, float(np.mean(vacuous)) if vacuous.size else 0.0
+
+
+def _equal_integers(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    return np.asarray(got.astype(object) == want.astype(object), dtype=bool)
+
+
+def _aggregate(
+    got: np.ndarray, strict: Enclosure, honest: Mapping[str, tuple[float, float]], left_out: Mask
+) -> str:
+    """Whether the output as a whole is farther from `strict` than any honest order of summation.
+
+    Its rms distance may be 3 times the largest of theirs, or what a few ties that fall the other
+    way by chance amount to; its mean signed distance 3 times the largest of theirs, or what the
+    rms of theirs makes likely by chance (4 standard errors).
+    """
+    value, point = _real(got), _real(strict.point)
+    kept = np.isfinite(value) & np.isfinite(point) & ~np.broadcast_to(left_out, value.shape)
+    distinct = len(np.unique(point[kept]))
+    if not honest or distinct < FEWEST:
+        return ""
+    distance = value[kept] - point[kept]
+    open_ = (_real(strict.lo) != _real(strict.hi))[kept]
+    step = float(np.max(ulp(point[kept], part_of(dtype_of(got.dtype)))[open_], initial=0.0))
+    rms, mean = float(np.sqrt(np.mean(distance**2))), abs(float(np.mean(distance)))
+    theirs = max(one for one, _ in honest.values())
+    allowed = max(_FACTOR * theirs, step * np.sqrt(_FLIPS / distinct))
+    if rms > allowed:
+        return f"rms distance from strict {rms:.3g}, honest orders at most {theirs:.3g}"
+    bias = max(abs(one) for _, one in honest.values())
+    if mean > max(_FACTOR * bias, 4 * max(theirs, allowed / _FACTOR) / np.sqrt(distinct)):
+        return f"mean signed distance from strict {mean:.3g}, honest orders at most {bias:.3g}"
+    return ""
