@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -392,7 +393,7 @@ class TestRun:
 
     def test_exit_codes_take_precedence_in_order(self) -> None:
         codes = [0, 5, 1, 2, 3, 130]
-        for weaker, stronger in zip(codes, codes[1:], strict=False):
+        for weaker, stronger in pairwise(codes):
             assert cli._worst([weaker, stronger]) == cli._worst([stronger, weaker]) == stronger
 
 

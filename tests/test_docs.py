@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from parity.cli import commands
 from parity.config import KEYS
@@ -37,6 +38,10 @@ def command_lines(text: str) -> list[list[str]]:
                 if words and Path(words[0]).name == "parity":
                     found.append(words[1:])
     return found
+
+
+def help_text(*command: str) -> str:
+    return CliRunner().invoke(commands, [*command, "--help"]).output
 
 
 def options(command: click.Command) -> set[str]:
@@ -68,7 +73,7 @@ def test_every_command_in_the_readme_exists() -> None:
 
 
 def test_every_key_of_the_configuration_is_documented() -> None:
-    text = README.read_text(encoding="utf-8") + commands.get_help(click.Context(commands))
+    text = README.read_text(encoding="utf-8") + help_text()
     assert [key for key in KEYS if not re.search(rf"\b{key}\b", text)] == []
 
 
@@ -81,15 +86,13 @@ def test_every_option_has_a_help_text(name: str) -> None:
 
 
 def test_every_command_has_a_whole_summary() -> None:
-    text = click.Context(commands, info_name="parity", max_content_width=80)
-    shown = commands.get_help(text)
-    assert "..." not in shown.partition("Commands:")[2]
+    assert "..." not in help_text().partition("Commands:")[2]
 
 
 def test_defaults_in_help_texts_are_the_defaults() -> None:
     from parity.config import Config
 
-    shown = " ".join(commands.commands["run"].get_help(click.Context(commands)).split())
+    shown = " ".join(help_text("run").split())
     defaults = Config(root=Path())
     assert f"Seconds that a path may take [{defaults.timeout:g}]" in shown
     assert f"The mildest grade that is a finding [{defaults.fail_on}]" in shown

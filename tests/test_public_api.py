@@ -108,8 +108,8 @@ def test_wrong_arguments_are_user_errors(
 def test_load_reads_without_running(here: Path) -> None:
     file = parity.load("cases/dot.yaml")
     assert [case.id for case in file.cases] == ["cases/dot.yaml::dot"]
+    (here / "cases" / "x.yaml").write_text(CASE.replace("jit]", "no-such-path]"))
     with pytest.raises(parity.CaseFileError, match="no-such-path"):
-        (here / "cases" / "x.yaml").write_text(CASE.replace("jit]", "no-such-path]"))
         parity.load(here / "cases" / "x.yaml")
 
 

@@ -1,4 +1,8 @@
-"""`jax.experimental.jax2tf.convert`, native and non-native serialization, called from TensorFlow."""
+"""`jax.experimental.jax2tf.convert`, native and non-native serialization, called from TensorFlow.
+
+With the mode `.tape` a gradient is taken by TensorFlow through the converted function, instead of
+by JAX before it is converted.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from parity.paths import Path, PathProofError, Probe
+from parity.worker.protocol import Unsupported
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,18 +46,22 @@ class _Jax2tf(Path):
     ) -> Sequence[np.ndarray]:
         """See `Path.run`. Proof: the operations that TensorFlow executed, seen while they ran."""
         import tensorflow as tf
-        from jax.experimental import jax2tf
 
         tensors = [tf.constant(array) for array in inputs]
-        converted = jax2tf.convert(
-            program.function, native_serialization=self.native, with_gradient=False
-        )
         with probe.stage("convert"), _executed_operations() as operations:
-            results = converted(*tensors)
+            results = self._results(program, tensors)
         with probe.stage("run"):
             outputs = [result.numpy() for result in results]
         self._prove(operations, probe)
         return outputs
+
+    def _results(self, program: Program, tensors: list[Any]) -> Sequence[Any]:
+        from jax.experimental import jax2tf
+
+        converted = jax2tf.convert(
+            program.function, native_serialization=self.native, with_gradient=False
+        )
+        return converted(*tensors)  # type: ignore[no-any-return]
 
     def _prove(
         self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe
@@ -97,6 +106,38 @@ class Nonnative(_Jax2tf):
         return None
 
 
+class _Tape(_Jax2tf):
+    """The gradient taken by `tf.GradientTape` through the converted forward function."""
+
+    def _results(self, program: Program, tensors: list[Any]) -> Sequence[Any]:
+        import tensorflow as tf
+        from jax.experimental import jax2tf
+
+        if program.spec.transform != "vjp":
+            raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
+        *operands, cotangent = tensors
+        forward = program.forward().function
+        converted = jax2tf.convert(forward, native_serialization=self.native, with_gradient=True)
+        wanted = [x for x in operands if x.dtype.is_floating or x.dtype.is_complex]
+        with tf.GradientTape() as tape:
+            tape.watch(wanted)
+            (result,) = converted(*operands)
+        gradients = tape.gradient(result, wanted, output_gradients=cotangent)
+        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+
+class NativeTape(_Tape, Native):
+    """TensorFlow's gradient of the native function."""
+
+    name = "jax2tf-native.tape"
+
+
+class NonnativeTape(_Tape, Nonnative):
+    """TensorFlow's gradient of the non-native function; JAX up to 0.7.1."""
+
+    name = "jax2tf-nonnative.tape"
+
+
 @contextmanager
 def _executed_operations() -> Iterator[list[tuple[str, Mapping[str, Any]]]]:
     """Collects name and attributes of every TensorFlow operation that is executed meanwhile."""
@@ -135,4 +176,4 @@ def _missing(distribution: str) -> bool:
     return False
 
 
-PATHS = (Native, Nonnative)
+PATHS = (Native, Nonnative, NativeTape, NonnativeTape)

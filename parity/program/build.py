@@ -36,6 +36,10 @@ class Program:
         inputs = [jax.ShapeDtypeStruct(i.shape, _dtype(i.dtype)) for i in self.spec.inputs()]
         return jax.make_jaxpr(self.function)(*inputs)
 
+    def forward(self) -> Program:
+        """The same program without its transform; takes the operands alone."""
+        return build(dataclasses.replace(self.spec, transform="forward", extra=(), batch=0))
+
     def without(self, attribute: str) -> Program:
         """The same program with one attribute of its op left at its default."""
         attributes = {k: v for k, v in self.spec.attributes.items() if k != attribute}

@@ -197,7 +197,8 @@ def _add_tap_by_tap(
         targets = np.ix_(*lead, *(to for _, to in places))
         values = inputs[np.ix_(*lead, *(source for source, _ in places))]
         weights = kernel[(slice(None), *tap)]
-        product = values.reshape(groups, math.prod(values.shape[1:-1]), -1) @ weights
+        rows = math.prod(values.shape[1:-1])
+        product = values.reshape(groups, rows, values.shape[-1]) @ weights
         out[targets] += product.reshape(*values.shape[:-1], columns)
 
 

@@ -34,6 +34,8 @@ class Policy:
         floor: the narrowest format that results are rounded to; the declared one if None.
         operand_casts: with `floor`, whether a cast of a program's own input still rounds as
             declared.
+        optional: with `floor`, whether each result may also be rounded as declared: the interval
+            then holds every choice of which roundings are dropped.
         wraps: whether the accumulators of integer contractions and sums wrap.
         licences: which of `LICENCES` the interval grants.
         order: in which order contractions are added in their accumulator's dtype (`honest`), or
@@ -46,6 +48,7 @@ class Policy:
     rounds: bool = True
     floor: DType | None = None
     operand_casts: bool = True
+    optional: bool = False
     wraps: bool = True
     licences: frozenset[str] = frozenset()
     order: str | None = None
@@ -99,6 +102,13 @@ class Policy:
             return (point, *_accuracy(point, lo, hi, declared)) if self.encloses else (point,) * 3
         target = self.format_of(primitive, declared, of_input=of_input)
         rounded = self.flush(round_to(point, target), target)
+        if self.optional and target is not declared:
+            low, high = (round_to(end, target) for end in (lo, hi))
+            return (
+                rounded,
+                parts(np.minimum, low, round_to(lo, declared)),
+                parts(np.maximum, high, round_to(hi, declared)),
+            )
         if lo is point and hi is point:
             return rounded, rounded, rounded
         ends = (self.flush(round_to(end, target), target) for end in (lo, hi))
@@ -146,8 +156,10 @@ F64 = Policy("f64", rounds=False, wraps=False, licences=frozenset(LICENCES))
 STRICT = Policy("strict")
 """As declared: every result rounded once to its dtype."""
 
-EXCESS_PRECISION = Policy("excess-precision", floor=DTYPES["float32"])
-"""Narrow intermediates are kept in float32; only casts of the program's inputs round as declared.
+EXCESS_PRECISION = Policy(
+    "excess-precision", floor=DTYPES["float32"], optional=True, licences=frozenset(LICENCES)
+)
+"""Any of the narrow intermediates may be kept in float32; casts of the program's inputs round.
 
 Source: XLA's `xla_allow_excess_precision`, https://github.com/jax-ml/jax/issues/25873.
 """
@@ -158,7 +170,9 @@ FLUSH = Policy("flush-subnormals", flushes=True)
 Source: https://github.com/jax-ml/jax/issues/16200.
 """
 
-WIDE = Policy("wide", floor=DTYPES["float32"], operand_casts=False)
+WIDE = Policy(
+    "wide", floor=DTYPES["float32"], operand_casts=False, licences=frozenset(LICENCES)
+)
 """Narrow dtypes are ignored altogether: everything in float32."""
 
 

@@ -13,7 +13,7 @@ from parity.casefile.case import Case, Expectation
 from parity.engine.run import CaseResult, Options, RunResult, Session
 from parity.engine.session import Execution
 from parity.program.spec import ProgramSpec
-from parity.worker.protocol import Failure, PathOutcome, References
+from parity.worker.protocol import Enclosure, Failure, PathOutcome, References
 
 Made = Mapping[str, Any] | Failure
 
@@ -81,15 +81,22 @@ class Maker:
             for path, of in made.items()
         )
         if references is None:
-            references = References(f64=arrays(f64), strict=arrays(strict))
+            references = References(f64=enclosed(f64, 1 / 8), strict=enclosed(strict, 0))
         return Session(Options()).compare(case, list(made), Execution(outcomes, references))
 
     def run(self, *results: CaseResult, wanted: int | None = None, **more: Any) -> RunResult:
         return RunResult({"jax": "0.7.1"}, results, wanted or len(results), **more)
 
 
-def arrays(of: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value) for name, value in (of or {}).items()}
+def enclosed(of: Mapping[str, Any] | None, slack: float) -> dict[str, Enclosure]:
+    """Points and the intervals `slack` times their size around them, none if that is 0."""
+    points = {name: np.asarray(value) for name, value in (of or {}).items()}
+    if not slack:
+        return {name: Enclosure(point, point, point) for name, point in points.items()}
+    return {
+        name: Enclosure(point, point - slack * abs(point), point + slack * abs(point))
+        for name, point in points.items()
+    }
 
 
 @pytest.fixture

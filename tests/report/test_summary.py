@@ -35,7 +35,7 @@ def test_a_hundred_cases_are_one_line_each_but_those_that_differ(hundred: RunRes
 
 def test_the_summary_has_the_worst_first_grouped_by_cause(hundred: RunResult) -> None:
     shown = lines(hundred)
-    worst = [row for row in hundred.rows if row.case.endswith("k=40") and row.path == "jit"][0]
+    worst = next(r for r in hundred.rows if r.case.endswith("k=40") and r.path == "jit")
     assert worst.baseline is not None
     assert shown[-5:] == [
         "finding: jit error at trace in 2 cases: TypeError: cannot do 50 dots; "

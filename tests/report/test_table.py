@@ -53,7 +53,7 @@ def test_a_case_as_a_person_sees_it(small: CaseResult) -> None:
 def test_no_width_loses_anything(founding: CaseResult, width: int) -> None:
     lines = case_lines(founding, width)
     shown = {word for line in lines for word in line.plain.replace(",", " ").split()}
-    whole = {word for word in text(founding).replace(",", " ").split()}
+    whole = set(text(founding).replace(",", " ").split())
     assert whole - {"cases/conv.yaml::conv:compute_dtype=bfloat16"} <= shown
     assert max(line.cell_len for line in lines[1:]) <= width
 
