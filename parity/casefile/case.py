@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity.program.spec import ProgramSpec
+from parity.program.spec import LICENCES, ProgramSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,6 +103,7 @@ class Case:
         baseline: the path that the others are compared with.
         tolerance: explicit limits, or None.
         expect: the entries of `expect` whose `where` holds here.
+        licences: what a compiler may do beside reordering sums (`program.spec.LICENCES`).
         timeout: seconds per path, None for the default.
     """
 
@@ -119,6 +120,7 @@ class Case:
     baseline: str
     tolerance: Tolerance | None = None
     expect: tuple[Expectation, ...] = ()
+    licences: tuple[str, ...] = LICENCES
     timeout: float | None = None
 
     @cached_property

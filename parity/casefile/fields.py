@@ -29,7 +29,7 @@ from parity.casefile.case import GRADES, OUTCOMES, STAGES
 from parity.casefile.distributions import PARAMETERS
 from parity.casefile.problem import did_you_mean, listed, show
 from parity.dtypes import DTYPES
-from parity.program.spec import TRANSFORMS
+from parity.program.spec import LICENCES, TRANSFORMS
 
 PRECISIONS = ("default", "high", "highest")
 PRESETS = (
@@ -180,6 +180,7 @@ DType = Annotated[str, OneOf("dtype", tuple(DTYPES))]
 Draw = Annotated[str, OneOf("distribution", tuple(PARAMETERS))]
 SubnormalsOf = Annotated[str, OneOf("format with subnormals", SUBNORMAL_FORMATS)]
 Transform = Annotated[str, OneOf("transform", TRANSFORMS)]
+Licence = Annotated[str, OneOf("licence", LICENCES)]
 Grade = Annotated[str, OneOf("grade", GRADES)]
 Outcome = Annotated[str, OneOf("outcome", OUTCOMES[1:])]
 Stage = Annotated[str, OneOf("stage", STAGES)]

@@ -180,6 +180,7 @@ class _Loader:
             baseline=body.baseline,
             tolerance=limits,
             expect=expect.of(point, body),
+            licences=tuple(body.licences),
             timeout=body.timeout,
         )
 

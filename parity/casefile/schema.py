@@ -18,6 +18,7 @@ from parity.casefile.fields import (
     DType,
     Finite,
     Grades,
+    Licence,
     Limit,
     Outcome,
     RegularExpression,
@@ -32,6 +33,7 @@ from parity.casefile.fields import (
     Transform,
     Versions,
 )
+from parity.program.spec import LICENCES
 
 NAME_PATTERN = r"^[A-Za-z0-9_.-]+$"
 DEFAULT_PATHS = ["eager", "jit", "jax2tf-native", "jax2tf-nonnative"]
@@ -179,6 +181,10 @@ class Body(Strict):
     paths: list[str] = Field(default=DEFAULT_PATHS, min_length=1, description="the paths to run")
     baseline: str = Field(default="eager", description="the path that the others are compared with")
     tolerance: ToleranceModel | None = Field(default=None, description="explicit limits")
+    licences: list[Licence] = Field(
+        default=list(LICENCES),
+        description="what a compiler may do beside reordering sums and still be equivalent",
+    )
     x64: X64 = Field(
         default="auto", description="64-bit types; auto: where a declared dtype needs them"
     )

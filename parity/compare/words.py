@@ -54,9 +54,9 @@ def words(
 
 def _failure(row: Row) -> str:
     said = row.message.strip().splitlines()[:1]
-    what = row.outcome
-    if row.stage and row.outcome != "unsupported":
-        what += f" at {row.stage}"
+    if row.outcome == "unsupported":
+        return ": ".join(("unsupported", *said))
+    what = f"{row.outcome} at {row.stage}" if row.stage else row.outcome
     return ": ".join(filter(None, (what, row.error_type, *said)))
 
 

@@ -84,7 +84,7 @@ class Session:
                 pending.sort(key=order.__getitem__)
                 gateway.send(self._case_request(case, inputs))
                 for path in pending:
-                    gateway.send(_request(path))
+                    gateway.send(_request(path, case))
                 while pending:
                     answer = gateway.receive(limit)
                     if pending[0] == _REFERENCES:
@@ -130,9 +130,9 @@ class Session:
         return {"kind": "case", "spec": case.program.to_wire(), "inputs": packed}
 
 
-def _request(path: str) -> dict[str, Any]:
+def _request(path: str, case: Case) -> dict[str, Any]:
     if path == _REFERENCES:
-        return {"kind": "references"}
+        return {"kind": "references", "licences": list(case.licences)}
     return {"kind": "path", "path": path}
 
 

@@ -11,6 +11,14 @@ from typing import Any
 
 TRANSFORMS = ("forward", "vjp", "jvp", "vmap")
 
+LICENCES = ("fma", "reciprocal", "expansion")
+"""What a compiler may do beside reordering sums and still compute what was declared.
+
+fma         an f32 or f64 addition takes the product that feeds it unrounded
+reciprocal  a division by a constant is a multiplication by its rounded reciprocal
+expansion   a function is lowered to several operations, each rounded to the declared dtype
+"""
+
 
 @dataclass(frozen=True)
 class OperandSpec:

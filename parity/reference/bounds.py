@@ -2,12 +2,6 @@
 
 An entry encloses the result before it is rounded, given the operands' intervals; `Policy.finish`
 then rounds the ends. What has no entry is estimated by Monte Carlo and reported by name.
-
-Licences (`policies.LICENCES`) are what a compiler may do beside reordering sums:
-
-fma         an f32 or f64 addition takes the product that feeds it unrounded
-reciprocal  a division by a constant is a multiplication by its rounded reciprocal
-expansion   a function is lowered to several operations, each rounded to the declared dtype
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ import numpy as np
 
 from parity.dtypes import DType, dtype
 from parity.program.build import Program
+from parity.program.spec import LICENCES
 from parity.reference import honest
 from parity.reference.interpreter import Interpreter
 from parity.reference.policies import (
     EXCESS_PRECISION,
     F64,
     FLUSH,
-    LICENCES,
     STRICT,
     WIDE,
     Policy,
@@ -61,12 +61,15 @@ class _Evaluation:
         return found
 
 
-def evaluate(program: Program, inputs: Sequence[np.ndarray]) -> References:
+def evaluate(
+    program: Program, inputs: Sequence[np.ndarray], *, licences: Sequence[str] = LICENCES
+) -> References:
     """Interpret a program under both references, with their bounds.
 
     Args:
         program: what is computed.
         inputs: the operands' bits in their declared dtypes, the same that every path receives.
+        licences: those of `LICENCES` that a path may need and still be what was declared.
 
     Returns:
         `f64` wide; `strict` and the models in the declared dtypes; a model is there only where the
@@ -82,7 +85,7 @@ def evaluate(program: Program, inputs: Sequence[np.ndarray]) -> References:
         strict=it.narrowed(strict),
         licensed={
             "+".join(granted): it.enclosures(STRICT.granting(*granted))
-            for granted in _combinations(noted.granted)
+            for granted in _combinations(noted.granted & set(licences))
         },
         models={model.name: it.enclosures(model) for model in _models(it, noted)},
         honest=_spread(it, strict) if noted.reordered else {},

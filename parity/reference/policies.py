@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.dtypes import DTYPES, DType
+from parity.program.spec import LICENCES
 from parity.reference.accumulators import FLUSHING, smallest
 from parity.reference.rounding import cast, round_to
 from parity.reference.value import parts
 
 _ACCUMULATING = frozenset({"dot_general", "conv_general_dilated", "reduce_sum", "cumsum"})
 _CASTS = frozenset({"convert_element_type", "reduce_precision"})
-
-LICENCES = ("fma", "reciprocal", "expansion")
-"""What a compiler may do beside reordering sums, see `bounds`; each is reported when needed."""
 
 
 @dataclass(frozen=True)

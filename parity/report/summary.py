@@ -23,6 +23,7 @@ from parity.report.table import (
 )
 
 if TYPE_CHECKING:
+    from parity.compare.metrics import Metrics
     from parity.compare.rows import Row
     from parity.engine.run import CaseResult, RunResult
 
@@ -89,9 +90,10 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _badness(row: Row) -> tuple[bool, int, float]:
-    """Sorts the worst row first: by what happened, then by distance from the baseline."""
+    """Sorts the worst row first: by what happened, then by distance."""
     kind = (row.grade or "identical") if row.outcome == "ok" else row.outcome
-    ulp = row.baseline.max_ulp if row.baseline else None
+    metrics, _ = _measured(row)
+    ulp = metrics.max_ulp if metrics else None
     distance = float("inf") if ulp is None or ulp != ulp else ulp
     severity = _SEVERITY.index(kind) if kind in _SEVERITY else len(_SEVERITY)
     return row.status == "stale", severity, -distance
@@ -113,10 +115,26 @@ def finding(rows: Sequence[Row]) -> Text:
     line.append(f" in {plural(cases, 'case')}" if cases > 1 else "")
     if _cause(worst):
         line.append(f": {': '.join(filter(None, (worst.error_type, worst.detail)))}")
-    elif worst.baseline is not None and worst.baseline.max_abs is not None:
-        line.append(f", {'at worst ' if len(rows) > 1 else ''}by {metric(worst.baseline.max_abs)}")
-        line.append(f" ({metric(worst.baseline.max_ulp)} ulp)")
+    else:
+        line.append(_distance(worst, several=len(rows) > 1))
     return line
+
+
+def _distance(row: Row, *, several: bool) -> str:
+    """How far from what the grade is about: the baseline or, if inaccurate, float64."""
+    metrics, what = _measured(row)
+    if metrics is None or metrics.max_abs is None:
+        return ""
+    text = f", {'at worst ' if several else ''}{metric(metrics.max_abs)}"
+    text += f" ({metric(metrics.max_ulp)} ulp) from {what}"
+    share = row.bound_share if row.grade == "inaccurate" else None
+    return text + (f", {metric(share)} times the bound" if share is not None else "")
+
+
+def _measured(row: Row) -> tuple[Metrics | None, str]:
+    if row.grade == "inaccurate":
+        return row.f64, "float64"
+    return row.baseline, "the baseline"
 
 
 def _where(rows: Sequence[Row]) -> Text:

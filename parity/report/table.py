@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -20,6 +20,7 @@ FEW = 4
 """Outputs of up to so many elements are shown whole, larger ones by their worst element."""
 
 _INDENT = 2
+_FAITHFUL = {None: "", True: "yes", False: "no"}
 
 
 def is_fine(row: Row) -> bool:
@@ -60,6 +61,8 @@ def one_line(result: CaseResult) -> Text:
     ulps = [row.f64.max_ulp for row in result.rows if row.f64 and row.f64.max_ulp is not None]
     if ulps:
         line.append(f", max {metric(max(ulps))} ulp vs f64", style="dim")
+    for detail in dict.fromkeys(row.detail for row in result.rows if row.grade == "identical"):
+        line.append(f"; {detail}" if detail else "", style="dim")
     return line
 
 
@@ -103,8 +106,16 @@ def _columns(result: CaseResult) -> list[Column]:
         numbers("max abs", "f64", lambda m: metric(m.max_abs)),
         numbers("max ulp", "f64", lambda m: metric(m.max_ulp)),
         numbers("rms rel", "f64", lambda m: metric(m.rms_rel)),
+        Column(("share of", "bound"), [Text(metric(row.bound_share)) for row in rows], right=True),
+        Column(("", "faithful"), [Text(_FAITHFUL[row.faithful]) for row in rows]),
+        Column(
+            ("", "undecided"), [Text(metric(row.undecided or None)) for row in rows], right=True
+        ),
+        Column(
+            ("bound", "vacuous"), [Text(metric(row.vacuous or None)) for row in rows], right=True
+        ),
     ]
-    columns += [column for column in measured if any(cell.plain for cell in column.cells)]
+    columns += measured
     if all(map(_is_few, rows)):
         columns.append(Column(("", "values"), [Text(_values(row)) for row in rows]))
     else:
@@ -145,9 +156,11 @@ def _status(row: Row) -> Text:
 def _grade(row: Row, result: CaseResult) -> Text:
     if row.path in ("f64", "strict"):
         return Text("reference" if row.outcome == "ok" else "no reference", style="dim")
-    if row.path == result.case.baseline and row.grade == "identical":
-        return Text("baseline")
-    return Text(verdict_of(row), style="" if row.status == "ok" else STYLES[row.status])
+    is_baseline = row.path == result.case.baseline and row.grade == "identical"
+    grade = "baseline" if is_baseline else verdict_of(row)
+    if reason := row.model or row.licences:
+        grade += f" ({reason})"
+    return Text(grade, style="" if row.status == "ok" else STYLES[row.status])
 
 
 def _values(row: Row) -> str:
@@ -182,31 +195,46 @@ def equal_bits(result: CaseResult) -> Iterator[str]:
 
 def _notes(result: CaseResult) -> Iterator[Text]:
     """The lines below the table."""
-    for line in (*equal_bits(result), *result.words):
+    for line in equal_bits(result):
+        yield Text(line)
+    doubts = [f"{r.path}: {r.detail}" for r in result.rows if r.grade == "identical" and r.detail]
+    for line in merged([*doubts, *result.words]):
         yield Text(line)
     for row in result.rows:
         if row.status == "stale":
             yield Text(f"stale: {row.path}: {row.detail}", style=STYLES["stale"])
     yield from expectations(result.rows)
-    for row in result.references:
-        if row.outcome != "ok":
-            said = ": ".join(filter(None, (row.error_type, row.detail)))
-            yield Text(f"no reference {row.path}: {said}", style=STYLES["expected"])
+    missing = [row for row in result.references if row.outcome != "ok"]
+    said = [": ".join(filter(None, (r.path, r.error_type, r.detail))) for r in missing]
+    for line in merged(said):
+        yield Text(f"no reference {line}", style=STYLES["expected"])
     for note in result.notes:
         yield Text(f"reference: {note}", style="dim")
 
 
+def merged(lines: Iterable[str]) -> Iterator[str]:
+    """Lines `path: what`, those that say the same as one: `path, path: what`."""
+    alike: dict[str, list[str]] = {}
+    for line in lines:
+        who, colon, what = line.partition(": ")
+        subject, what = (who, colon + what) if colon and " " not in who else ("", line)
+        alike.setdefault(what, []).append(subject)
+    yield from (f"{', '.join(dict.fromkeys(who))}{what}" for what, who in alike.items())
+
+
 def expectations(rows: Sequence[Row]) -> Iterator[Text]:
     """What was expected, one line for each reason."""
-    reasons: dict[tuple[str, str, str | None], list[str]] = {}
+    reasons: dict[tuple[str, str | None], dict[str, list[str]]] = {}
     for row in rows:
         if row.status == "expected":
-            reasons.setdefault((verdict_of(row), row.because, row.link), []).append(row.path)
-    for (verdict, because, link), paths in reasons.items():
-        times = list(dict.fromkeys(paths))
-        shown = f"{', '.join(times)} {verdict}, because {because}"
-        shown += f" ({link})" if link else ""
-        yield Text.assemble(("expected: ", STYLES["expected"]), shown)
+            verdicts = reasons.setdefault((row.because, row.link), {})
+            verdicts.setdefault(verdict_of(row), []).append(row.path)
+    for (because, link), verdicts in reasons.items():
+        what = "; ".join(
+            f"{', '.join(dict.fromkeys(paths))} {verdict}" for verdict, paths in verdicts.items()
+        )
+        reason = f", because {because}" + (f" ({link})" if link else "")
+        yield Text.assemble(("expected: ", STYLES["expected"]), what + reason)
 
 
 def folded(line: Text, width: int | None, *, indent: int = _INDENT, hanging: int = 2) -> list[Text]:

@@ -130,7 +130,9 @@ class Server:
         if not isinstance(self._program, Program):
             return {"failure": None if self._program is None else vars(self._program)}
         try:
-            found = evaluate(self._program, self._inputs)
+            found = evaluate(
+                self._program, self._inputs, licences=tuple(request["licences"])
+            )
         except Exception as error:  # noqa: BLE001 - a program without a reference is a result
             return {"failure": vars(_failure(error, "reference"))}
         return pack_references(found, self._folder) | {"failure": None}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parity.engine.run import CaseResult
-from parity.report.table import case_lines, folded, is_fine, one_line, verdict_of
+from parity.report.table import case_lines, folded, is_fine, merged, one_line, verdict_of
 from parity.worker.protocol import Failure, References
 
 
@@ -29,20 +29,22 @@ def small(maker: Any) -> CaseResult:
 
 
 def test_a_case_as_a_person_sees_it(small: CaseResult) -> None:
-    # |2.5 - 2| = 0.5 = 2**21 ulp; |2.25 - 2| = 0.25 = 2**20 ulp; 0.25 / sqrt(1 + 2.25**2) = 0.10153
+    # |2.5 - 2| = 0.5 = 2**21 ulp; |2.25 - 2| = 0.25 = 2**20 ulp; 0.25 / sqrt(1 + 2.25**2) = 0.1015;
+    # the bound is made to be 2.25 / 8, of which 0.25 is 8 / 9
     assert text(small) == (
         "cases/a.yaml::a  float32[2]\n"
-        "                                differ   max abs   max ulp  max abs  max ulp  rms rel\n"
+        "                                differ   max abs   max ulp  max abs  max ulp  rms rel"
+        "  share of\n"
         "  path    status   grade      vs eager  vs eager  vs eager   vs f64   vs f64   vs f64"
-        "  values\n"
+        "     bound  faithful  values\n"
         "  eager   ok       baseline                                    0.25  1048576   0.1015"
-        "  [1.0, 2.0]\n"
+        "    0.8889  yes       [1.0, 2.0]\n"
         "  jit     finding  divergent       1/2       0.5   2097152     0.25  1048576   0.1015"
-        "  [1.0, 2.5]\n"
+        "    0.8889  no        [1.0, 2.5]\n"
         "  strict           reference                                   0.25  1048576   0.1015"
-        "  [1.0, 2.0]\n"
+        "                      [1.0, 2.0]\n"
         "  f64              reference                                                         "
-        "  [1, 2.25]\n"
+        "                      [1, 2.25]\n"
         "  equal bits: {eager, strict} {jit}\n"
         "  jit differs from eager in 1 of 2 elements, by at most 2.1e+06 ulp of float32; as far "
         "from float64 as eager; eager is what the program declares"
@@ -104,7 +106,7 @@ def test_what_has_no_numbers_is_told_in_words(maker: Any) -> None:
     assert "odd     finding  crashed at run" in shown
     assert "  jit: error at trace: TypeError: no such [dtype]" in shown
     assert "  native: unsupported: Unsupported: removed in JAX 0.7.2" in shown
-    assert "no reference f64: KeyError: custom_call" in shown
+    assert "no reference f64, strict: KeyError: custom_call" in shown
     assert [verdict_of(row) for row in result.rows] == [
         "identical",
         "error at trace",
@@ -173,6 +175,28 @@ def test_a_fine_case_is_one_line(maker: Any) -> None:
 
 def test_an_expected_difference_is_not_fine(founding: CaseResult) -> None:
     assert [is_fine(row) for row in founding.rows] == [True, False, False, True]
+
+
+def test_paths_that_say_the_same_share_a_line() -> None:
+    lines = ["jit: error: x", "jit keeps the product", "native: error: x", "native keeps: it"]
+    assert list(merged(lines)) == [
+        "jit, native: error: x",
+        "jit keeps the product",
+        "native keeps: it",
+    ]
+
+
+def test_doubts_about_the_baseline_are_told(maker: Any) -> None:
+    one = {"out": np.float32([1])}
+    result = maker.result(
+        "cases/a.yaml::a",
+        {"eager": one, "jit": one},
+        f64={"out": np.array([1.0])},
+        strict={"out": np.float32([1.25])},
+    )
+    doubt = "not faithful: outside the order interval in 1 of 1 elements"
+    assert f"  eager: {doubt}" in text(result)
+    assert one_line(result).plain == f"ok  cases/a.yaml::a  2 identical, max 0 ulp vs f64; {doubt}"
 
 
 def test_long_lines_are_folded_at_spaces_only() -> None:
