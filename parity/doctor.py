@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.errors import ParityFault, UserError
+from parity.paths import names
 
 OLDEST = {"jax": "0.4.38", "jaxlib": "0.4.38", "tensorflow": "2.17", "flax": "0.10.2"}
 """The oldest supported versions."""
@@ -83,7 +84,8 @@ def diagnose(python: str | None = None) -> Diagnosis:
     versions: dict[str, str | None] = {"python": found["python"]}
     versions |= {name: next(iter(of.values()), None) for name, of in packages.items()}
     notes = dict(_notes(versions, found))
-    return Diagnosis(interpreter, versions, notes, found["paths"], found["flags"])
+    paths = found["paths"] or dict.fromkeys(names(), "JAX is not installed")
+    return Diagnosis(interpreter, versions, notes, paths, found["flags"])
 
 
 def _ask(interpreter: str) -> dict[str, Any]:

@@ -106,10 +106,10 @@ def test_a_finding_fails_its_item_and_says_so_in_the_first_line(run: Run, asked:
     result.stdout.fnmatch_lines(
         [
             "*_ dot:compute_dtype=bfloat16?jit? _*",
-            "jit divergent, by 1 (1048576 ulp)",
+            "jit divergent, 1 (1048576 ulp) from the baseline",
             "cases/dot.yaml::dot:compute_dtype=bfloat16  float32??",
             "  jit differs from eager in 1 of 1 elements*",
-            "FAILED cases/dot.yaml::dot:compute_dtype=bfloat16?jit? - jit divergent, by 1 (1048*",
+            "FAILED cases/dot.yaml::dot:compute_dtype=bfloat16?jit? - jit divergent, 1 (1048*",
             "SKIPPED*unsupported: removed in JAX 0.7.2",
         ]
     )
@@ -151,7 +151,7 @@ def test_junit_has_the_key_numbers(run: Run, asked: Asked, pytester: pytest.Pyte
     }
     failure = jit.find("failure")
     assert failure is not None
-    assert failure.get("message") == "jit divergent, by 1 (1048576 ulp)"
+    assert failure.get("message") == "jit divergent, 1 (1048576 ulp) from the baseline"
 
 
 def test_options_reach_the_engine(run: Run, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:

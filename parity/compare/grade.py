@@ -176,7 +176,7 @@ def _by_references(
     if exclude is not None:
         differing &= ~exclude
     both_inside = bool((own.inside & other.inside)[differing].all())
-    if both_inside and not own.aggregate:
+    if both_inside and not (own.aggregate or other.aggregate):
         needed = "+".join(dict.fromkeys("+".join((own.licences, other.licences)).split("+")))
         needs = f"needs {needed.strip('+')}" if needed.strip("+") else ""
         return Graded("equivalent", "; ".join(filter(None, (needs, difference, *_doubts(own)))))

@@ -30,7 +30,8 @@ class Standing:
     Attributes:
         faithful: inside the order interval in every decided element, and the aggregate test.
         accurate: within the accuracy bound in every element whose bound is not vacuous.
-        licences: the smallest set that the interval needs, "" for none ("fma+reciprocal").
+        licences: the smallest set under which the most elements are inside, "" for none
+            ("fma+reciprocal").
         model: the named model that holds the output where `strict` does not, or "".
         aggregate: what the aggregate test found, "" where it passed or does not apply.
         share: the largest share of the accuracy bound that is used (0 to 1 if accurate).
@@ -108,32 +109,33 @@ def contains(enclosure: Enclosure, got: np.ndarray) -> Mask:
     """Which elements (parts of complex ones) lie inside an interval of the output's own dtype.
 
     NaN lies inside where the point is NaN; a zero of the other sign only where the interval holds
-    it by its ends: -0 is below +0.
+    it by its ends: -0 is below +0. An end is NaN where a dtype without infinity overflows there:
+    such an end excludes nothing.
     """
     if not dtype_of(got.dtype).is_inexact:
         return np.asarray(got == enclosure.point)
     value, low, high = _real(got), _real(enclosure.lo), _real(enclosure.hi)
-    inside = (low <= value) & (value <= high)
+    inside = ~((value < low) | (value > high) | np.isnan(value))
     zero = value == 0
     if zero.any():
         sign = np.signbit(value)
         inside &= ~(zero & sign & (low == 0) & ~np.signbit(low))
         inside &= ~(zero & ~sign & (high == 0) & np.signbit(high))
-    return np.asarray(inside | (np.isnan(value) & np.isnan(_real(enclosure.point))))
+    return np.asarray(inside | (np.isnan(value) & (np.isnan(low) | np.isnan(high))))
 
 
 def _smallest(
     got: np.ndarray, output: str, references: References, left_out: Mask
 ) -> tuple[str, Mask]:
-    """The fewest licences under which every element is inside, or none and what is inside then."""
-    plain = contains(references.strict[output], got) | left_out
-    if plain.all():
-        return "", plain
+    """The fewest licences under which the most elements are inside, and which those are."""
+    needed, most = "", contains(references.strict[output], got) | left_out
     for licences, outputs in references.licensed.items():
+        if most.all():
+            break
         inside = contains(outputs[output], got) | left_out
-        if inside.all():
-            return licences, inside
-    return "", plain
+        if np.count_nonzero(inside) > np.count_nonzero(most):
+            needed, most = licences, inside
+    return needed, most
 
 
 def _model(got: np.ndarray, output: str, references: References, left_out: Mask) -> str:
@@ -149,7 +151,8 @@ def _accuracy(
     """Which elements keep their bound (unknown ones count as kept), the share used, the vacuous."""
     if not dtype_of(got.dtype).is_inexact:
         # Wrapping is what an integer dtype declares.
-        return np.asarray((got == strict.point) | _equal_integers(got, ideal.point)), None, 0.0
+        right = (got == strict.point) | _equal_integers(got, ideal.point)
+        return np.asarray(right | left_out), None, 0.0
     value, want = _real(got), _real(ideal.point)
     low, high = _real(ideal.lo), _real(ideal.hi)
     kept = ((low <= value) & (value <= high)) | left_out | ~np.isfinite(want)

@@ -32,3 +32,25 @@ def precision(value: Any) -> Any:
 
         raise Unsupported(f"JAX {jax.__version__} has no DotAlgorithmPreset {value}")
     return presets[value.upper()]
+
+
+def precision_name(value: Any) -> Any:
+    """The name that `precision` turns into a value of JAX; None where there is none.
+
+    Args:
+        value: a `jax.lax.Precision`, a `DotAlgorithmPreset`, or a pair (lhs, rhs) of precisions.
+
+    Returns:
+        A name, or for a pair of different ones a list of two.
+    """
+    from jax import lax
+
+    if isinstance(value, tuple):
+        names = [precision_name(one) for one in value]
+        if None in names:
+            return None
+        return names[0] if names[0] == names[1] else names
+    if isinstance(value, lax.Precision):
+        return value.name.lower()
+    presets = getattr(lax, "DotAlgorithmPreset", None)
+    return value.name if presets is not None and isinstance(value, presets) else None

@@ -135,7 +135,8 @@ def _widened(
     kinds = {"int" if x.dtype == object else dtype(x.dtype).kind for x in (lhs, rhs)}
     with np.errstate(all="ignore"):
         if kinds == {"bool"}:
-            return product(lhs.astype(np.float64), rhs.astype(np.float64)) > 0
+            counts = product(lhs.astype(np.float64), rhs.astype(np.float64))
+            return np.asarray(counts > 0)
         if kinds & {"float", "complex"}:
             wide = np.complex128 if "complex" in kinds else np.float64
             return product(lhs.astype(wide, copy=False), rhs.astype(wide, copy=False))

@@ -24,7 +24,7 @@ class Progress:
         self._total = total
         self._done = 0
         self._findings = 0
-        self._since = time.monotonic()
+        self._start = time.monotonic()
         self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
@@ -59,8 +59,7 @@ class Progress:
                 description=f"{self._done}/{self._total} cases{found}",
             )
             return
-        now = time.monotonic()
-        seconds, self._since = now - self._since, now
+        seconds = time.monotonic() - self._start
         verdict = "FAILED" if findings else "ok"
         count = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
-        print(f"{count} {verdict:<6} {result.case.id}  {seconds:.2f} s", file=sys.stderr)
+        print(f"{count} {verdict:<6} {result.case.id}  {seconds:.1f} s", file=sys.stderr)

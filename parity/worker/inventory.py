@@ -7,7 +7,6 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from parity import paths
 from parity.dtypes import DTYPES, UnsupportedDType
 
 DISTRIBUTIONS = {
@@ -29,9 +28,9 @@ def inventory() -> dict[str, Any]:
 
     Returns:
         `python` and `system`; `packages`: for each package the installed {distribution: version};
-        `paths`: for each path why it is unsupported, None if it is not; `formats`: the element
-        types that ml_dtypes lacks, None where it is not installed; `flags`: environment variables
-        that change what XLA, JAX or TensorFlow do.
+        `paths`: for each path why it is unsupported, None if it is not, and None altogether
+        without JAX; `formats`: the element types that ml_dtypes lacks, None where it is not
+        installed; `flags`: environment variables that change what XLA, JAX or TensorFlow do.
     """
     packages = {
         package: {name: found for name in names if (found := _installed(name)) is not None}
@@ -41,7 +40,7 @@ def inventory() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": packages,
-        "paths": {name: _unsupported(name, bool(packages["jax"])) for name in paths.names()},
+        "paths": _paths() if packages["jax"] and packages["numpy"] else None,
         "formats": _missing_formats() if packages["ml_dtypes"] and packages["numpy"] else None,
         "flags": {k: v for k, v in sorted(os.environ.items()) if v and _is_flag(k)},
     }
@@ -58,8 +57,10 @@ def _installed(distribution: str) -> str | None:
         return None
 
 
-def _unsupported(path: str, jax: bool) -> str | None:
-    return paths.get(path).unsupported() if jax else "JAX is not installed"
+def _paths() -> dict[str, str | None]:
+    from parity import paths  # imports NumPy
+
+    return {name: paths.get(name).unsupported() for name in paths.names()}
 
 
 def _missing_formats() -> list[str]:

@@ -194,9 +194,7 @@ def test_einsum_equals_numpys_on_integers(subscripts, shapes):
     rng = np.random.default_rng(5)
     arrays = tuple(rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes)
     operands = tuple(OperandSpec(f"x{i}", a.shape, "float32") for i, a in enumerate(arrays))
-    found = evaluate(
-        build(ProgramSpec("einsum", operands, {"subscripts": subscripts})), arrays
-    )
+    found = evaluate(build(ProgramSpec("einsum", operands, {"subscripts": subscripts})), arrays)
     exact = np.einsum(subscripts, *(a.astype(np.float64) for a in arrays))
     assert np.array_equal(found.f64["out"], exact)
     assert np.array_equal(found.strict["out"], exact)

@@ -40,8 +40,9 @@ def test_the_summary_has_the_worst_first_grouped_by_cause(hundred: RunResult) ->
     assert shown[-5:] == [
         "finding: jit error at trace in 2 cases: TypeError: cannot do 50 dots; "
         "first cases/dot.yaml::dot:k=50[jit]",
-        f"finding: jit divergent in 3 cases, at worst by {worst.baseline.max_abs:.4g} "
-        f"({worst.baseline.max_ulp:.0f} ulp); worst cases/dot.yaml::dot:k=40[jit]",
+        f"finding: jit divergent in 3 cases, at worst {worst.baseline.max_abs:.4g} "
+        f"({worst.baseline.max_ulp:.0f} ulp) from the baseline; "
+        "worst cases/dot.yaml::dot:k=40[jit]",
         "unsupported: jit in 1 case: removed in JAX 0.7.2",
         "100 cases, 200 rows: 194 identical, 3 divergent, 2 error at trace, 1 unsupported",
         "findings: 5 rows in 5 cases | record: none (--out DIR keeps one) | "
@@ -94,6 +95,21 @@ def test_severity_goes_before_distance(maker: Any) -> None:
     assert shown[0] == (
         "finding: jit crashed at compile: SIGSEGV: died of SIGSEGV; cases/a.yaml::dead[jit]"
     )
+
+
+def test_what_is_inaccurate_is_measured_from_float64(maker: Any) -> None:
+    """Made with a bound of an eighth of the ideal: 0.5 / (1 / 8) = 4."""
+    result = maker.result(
+        "cases/a.yaml::a",
+        {"eager": {"out": np.float32([1])}, "jit": {"out": np.float32([1.5])}},
+        f64={"out": np.array([1.0])},
+        strict={"out": np.float32([1])},
+    )
+    shown = [line for line in lines(maker.run(result)) if line.startswith("finding: ")]
+    assert shown == [
+        "finding: jit inaccurate, 0.5 (4194304 ulp) from float64, 4 times the bound; "
+        "cases/a.yaml::a[jit]"
+    ]
 
 
 def test_a_nan_is_worse_than_any_number(maker: Any) -> None:
