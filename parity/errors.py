@@ -67,5 +67,12 @@ class NothingSelected(UserError):
     """A selection matched no case; exit code 5."""
 
 
+class Unsupported(Exception):
+    """The environment cannot express a program or lacks a path; says why and, if known, since when.
+
+    It becomes a row of that outcome, not an error of the run.
+    """
+
+
 class ParityFault(Exception):
     """A bug in parity itself; exit code 3."""

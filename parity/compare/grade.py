@@ -154,9 +154,7 @@ def _grade_values(
         return graded
     if tolerance.against == "f64":
         if targets.f64 is None or measured.f64 is None:
-            return Graded(
-                graded.grade, f"{graded.detail}; tolerance not applied: there is no f64"
-            )
+            return Graded(graded.grade, f"{graded.detail}; tolerance not applied: there is no f64")
         want, metrics = targets.f64, measured.f64
     return _tolerate(got, want, metrics, targets, tolerance, graded)
 

@@ -159,7 +159,9 @@ def _accuracy(
     bound = np.where(value >= want, high - want, want - low)
     with np.errstate(all="ignore"):
         used = np.abs(value - want) / bound
-    used = np.where(value == want, 0.0, used)[np.isfinite(want) & ~np.broadcast_to(left_out, want.shape)]
+    used = np.where(value == want, 0.0, used)[
+        np.isfinite(want) & ~np.broadcast_to(left_out, want.shape)
+    ]
     finite = want[np.isfinite(want)]
     typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
     vacuous = np.isfinite(want) & (np.maximum(high - want, want - low) > typical) & (typical > 0)

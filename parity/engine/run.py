@@ -88,7 +88,7 @@ class RunResult:
 
     @property
     def verdict(self) -> str:
-        """"ok", "findings" or "interrupted"."""
+        """ "ok", "findings" or "interrupted"."""
         if self.interrupted:
             return "interrupted"
         return "findings" if any(row.is_finding for row in self.rows) else "ok"
@@ -116,9 +116,7 @@ class Session:
 
     def __init__(self, options: Options | None = None) -> None:
         self._options = options or Options()
-        self._workers = session.Session(
-            python=self._options.python, timeout=self._options.timeout
-        )
+        self._workers = session.Session(python=self._options.python, timeout=self._options.timeout)
 
     def __enter__(self) -> Session:
         self._workers.__enter__()

@@ -110,9 +110,7 @@ class Session:
             self.environment = self.environment or gateway.environment
         return self._gateways[setting]
 
-    def _load(
-        self, gateway: Gateway, pending: list[str], outcomes: list[PathOutcome]
-    ) -> None:
+    def _load(self, gateway: Gateway, pending: list[str], outcomes: list[PathOutcome]) -> None:
         """Let the worker import what the pending paths need; one that cannot be is done with."""
         for path in [p for p in pending if p != _REFERENCES and p not in gateway.loaded]:
             pending.remove(path)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from parity.errors import Unsupported
 from parity.paths import Path, PathProofError, Probe
-from parity.worker.protocol import Unsupported
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,9 +63,7 @@ class _Jax2tf(Path):
         )
         return converted(*tensors)  # type: ignore[no-any-return]
 
-    def _prove(
-        self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe
-    ) -> None:
+    def _prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
         from parity.worker.evidence import graph_digest, stablehlo_digest
 
         names = [name for name, _ in operations]

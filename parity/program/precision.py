@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parity.worker.protocol import Unsupported
+from parity.errors import Unsupported
 
 
 def precision(value: Any) -> Any:

@@ -64,7 +64,10 @@ class Store:
         self._put("environment", found)
 
     def add(
-        self, case: Case, rows: list[Mapping[str, Any]], references: list[Mapping[str, Any]],
+        self,
+        case: Case,
+        rows: list[Mapping[str, Any]],
+        references: list[Mapping[str, Any]],
         encode: Callable[[Any], str],
     ) -> None:
         """Keep a finished case.

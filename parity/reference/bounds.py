@@ -97,7 +97,9 @@ def _sum_of_two(sign: str) -> Callable[[Equation], Ends]:
         if "fma" not in equation.policy.licences or equation.declared.bits < 32:
             return ordinary(equation)
         loosened = tuple(
-            v if v.loose is None else Value(v.point, np.minimum(v.lo, v.loose[0]), np.maximum(v.hi, v.loose[1]))
+            v
+            if v.loose is None
+            else Value(v.point, np.minimum(v.lo, v.loose[0]), np.maximum(v.hi, v.loose[1]))
             for v in equation.values
         )
         return ordinary(dataclasses.replace(equation, values=loosened))
@@ -195,9 +197,7 @@ def _choice(equation: Equation) -> Ends:
     return low, np.where(open_, np.maximum.reduce([case.hi for case in cases]), high)
 
 
-def _magnitudes(
-    product: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray
-) -> np.ndarray:
+def _magnitudes(product: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Σ|a||b| for a bilinear `product`; complex: what enters the real and the imaginary part."""
     if a.dtype.kind != "c" and b.dtype.kind != "c":
         return np.asarray(product(np.abs(a), np.abs(b)))
@@ -315,7 +315,9 @@ def _sum(equation: Equation) -> Ends:
     if equation.eqn.primitive.name == "cumsum":
         count = value.point.shape[equation.eqn.params["axis"]]
     total = equation.evaluate(value.magnitude)
-    slack = count * ((fmt.unit_roundoff + 2.0**-53) * total + accumulators.smallest(equation.declared))
+    slack = count * (
+        (fmt.unit_roundoff + 2.0**-53) * total + accumulators.smallest(equation.declared)
+    )
     if equation.policy.rounds and value.exact:
         limit = 2.0 ** min(fmt.precision + _granule(value.point), 1023)
         slack = parts(lambda s, t: np.where(t <= limit, 0.0, s), slack, total)
@@ -355,7 +357,11 @@ def _draw(rng: np.random.Generator, value: Value) -> np.ndarray:
     if value.exact or value.point.dtype.kind not in "fc":
         return value.point
     share = rng.choice([0.0, 0.5, 1.0], size=value.point.shape)
-    return parts(lambda lo, hi: np.where(np.isfinite(hi - lo), lo + share * (hi - lo), lo), value.lo, value.hi)
+    return parts(
+        lambda lo, hi: np.where(np.isfinite(hi - lo), lo + share * (hi - lo), lo),
+        value.lo,
+        value.hi,
+    )
 
 
 def _rounds(count: float, *dtypes: str) -> Callable[[Equation], float]:
@@ -446,17 +452,16 @@ def enclose(bound: Bound, equation: Equation) -> Ends:
             return low, high
         error = _implementation(bound, equation)
         if error is not None:
-            low, high = parts(lambda x, e: x - e, low, error(low)), parts(
-                lambda x, e: x + e, high, error(high)
+            low, high = (
+                parts(lambda x, e: x - e, low, error(low)),
+                parts(lambda x, e: x + e, high, error(high)),
             )
         if low is equation.point and high is equation.point:
             return low, high
         return parts(_lower, equation.point, low), parts(_upper, equation.point, high)
 
 
-def _implementation(
-    bound: Bound, equation: Equation
-) -> Callable[[np.ndarray], np.ndarray] | None:
+def _implementation(bound: Bound, equation: Equation) -> Callable[[np.ndarray], np.ndarray] | None:
     """The error that an implementation adds at a value, absolute; None if it adds none."""
     compute = accumulators.compute(equation.declared).format
     declared = equation.declared.format
@@ -473,7 +478,9 @@ def _implementation(
 
 def _lower(point: np.ndarray, low: np.ndarray) -> np.ndarray:
     """Lower ends made safe: the point where it is not finite, -inf where the end is NaN."""
-    return np.where(np.isfinite(point), np.where(np.isnan(low), -np.inf, np.minimum(low, point)), point)
+    return np.where(
+        np.isfinite(point), np.where(np.isnan(low), -np.inf, np.minimum(low, point)), point
+    )
 
 
 def _upper(point: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -85,7 +85,11 @@ def matrix_product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         return np.asarray(lhs @ rhs.swapaxes(-1, -2))
     shape = (lhs.shape[0], lhs.shape[1], rhs.shape[1])
     lanes = _lanes(int(np.prod(shape)), lhs.shape[-1])
-    total: Triple = (np.zeros((*shape, lanes)), np.zeros((*shape, lanes)), np.zeros((*shape, lanes)))
+    total: Triple = (
+        np.zeros((*shape, lanes)),
+        np.zeros((*shape, lanes)),
+        np.zeros((*shape, lanes)),
+    )
     for first in range(0, lhs.shape[-1], lanes):
         high, low = two_product(
             lhs[:, :, None, first : first + lanes], rhs[:, None, :, first : first + lanes]

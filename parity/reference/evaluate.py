@@ -28,7 +28,6 @@ from parity.reference.value import Value, parts
 from parity.worker.protocol import Enclosure, References
 
 
-
 class _Evaluation:
     """One program, traced once, under as many policies as are asked for."""
 

@@ -74,8 +74,10 @@ def add_up(eqn: Any, points: list[np.ndarray], order: str) -> np.ndarray:
     if eqn.primitive.name == "reduce_sum":
         axes = tuple(eqn.params["axes"])
         kept = [axis for axis in range(points[0].ndim) if axis not in axes]
-        terms = points[0].transpose(*kept, *axes).reshape(
-            [points[0].shape[axis] for axis in kept] + [-1]
+        terms = (
+            points[0]
+            .transpose(*kept, *axes)
+            .reshape([points[0].shape[axis] for axis in kept] + [-1])
         )
         return _add(terms, declared, order)
     operands = tuple(dtype(np.dtype(atom.aval.dtype)) for atom in eqn.invars)

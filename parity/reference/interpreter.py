@@ -10,8 +10,8 @@ import numpy as np
 from parity.dtypes import DType, dtype
 from parity.program import jax_versions
 from parity.reference import bounds, honest, kernels, wider
-from parity.reference.bounds import Bound, Equation
 from parity.reference.accumulators import FLUSHING
+from parity.reference.bounds import Bound, Equation
 from parity.reference.policies import Policy, is_subnormal, widen
 from parity.reference.primitives import (
     CONTRACTIONS,
@@ -89,9 +89,7 @@ class Interpreter:
             return [_moved(eqn, values)]
         with np.errstate(all="ignore"):  # overflow and NaN are results here, not accidents
             points = self._points(eqn, values)
-            return [
-                self._output(eqn, i, point, values, of_input) for i, point in enumerate(points)
-            ]
+            return [self._output(eqn, i, point, values, of_input) for i, point in enumerate(points)]
 
     def _points(self, eqn: Any, values: list[Value]) -> list[np.ndarray]:
         name = eqn.primitive.name

@@ -56,9 +56,7 @@ def _convolution(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> Matrices:
     return left, right, finish
 
 
-def _windows(
-    params: Any, lhs: np.ndarray, kernel: tuple[int, ...]
-) -> tuple[np.ndarray, list[int]]:
+def _windows(params: Any, lhs: np.ndarray, kernel: tuple[int, ...]) -> tuple[np.ndarray, list[int]]:
     sizes = []
     for axis, taps in enumerate(kernel):
         at = 2 + 2 * axis  # the axes before have each become two

@@ -168,9 +168,7 @@ FLUSH = Policy("flush-subnormals", flushes=True)
 Source: https://github.com/jax-ml/jax/issues/16200.
 """
 
-WIDE = Policy(
-    "wide", floor=DTYPES["float32"], operand_casts=False, licences=frozenset(LICENCES)
-)
+WIDE = Policy("wide", floor=DTYPES["float32"], operand_casts=False, licences=frozenset(LICENCES))
 """Narrow dtypes are ignored altogether: everything in float32."""
 
 

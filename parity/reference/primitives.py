@@ -71,9 +71,7 @@ def _dot_general(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 def convolution_attributes(eqn: Any) -> dict[str, Any]:
     """The keyword arguments of `kernels.conv_general_dilated` for an equation."""
-    names = (
-        "window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count"
-    )
+    names = "window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count"
     attributes = {name: eqn.params[name] for name in names.split()}
     numbers = eqn.params["dimension_numbers"]
     attributes["dimension_numbers"] = (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec)

@@ -117,8 +117,37 @@ def _rsqrt(x: Any) -> Any:
 _FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {"logistic": _logistic, "rsqrt": _rsqrt}
 
 _ELEMENTARY: Mapping[str, str] = {
-    **{name: name for name in "acos acosh asin asinh atan atanh cos cosh erf erfc exp".split()},
-    **{name: name for name in "expm1 log log1p sin sinh tan tanh cbrt logistic rsqrt".split()},
+    **{
+        name: name
+        for name in [
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "cos",
+            "cosh",
+            "erf",
+            "erfc",
+            "exp",
+        ]
+    },
+    **{
+        name: name
+        for name in [
+            "expm1",
+            "log",
+            "log1p",
+            "sin",
+            "sinh",
+            "tan",
+            "tanh",
+            "cbrt",
+            "logistic",
+            "rsqrt",
+        ]
+    },
     "erf_inv": "erfinv",
     "lgamma": "loggamma",
     "digamma": "digamma",

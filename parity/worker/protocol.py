@@ -18,10 +18,6 @@ import numpy as np
 from parity.dtypes import dtype
 
 
-class Unsupported(Exception):
-    """The environment cannot express a program or lacks a path; says why and, if known, since when."""
-
-
 @dataclass(frozen=True)
 class Failure:
     """Why there is no output.

@@ -16,12 +16,12 @@ import numpy as np
 
 from parity import paths
 from parity.dtypes import UnsupportedDType
+from parity.errors import Unsupported
 from parity.paths import Probe
 from parity.program.build import Program, build
 from parity.program.spec import ProgramSpec
 from parity.worker.protocol import (
     Failure,
-    Unsupported,
     digest,
     pack_all,
     pack_references,
@@ -130,9 +130,7 @@ class Server:
         if not isinstance(self._program, Program):
             return {"failure": None if self._program is None else vars(self._program)}
         try:
-            found = evaluate(
-                self._program, self._inputs, licences=tuple(request["licences"])
-            )
+            found = evaluate(self._program, self._inputs, licences=tuple(request["licences"]))
         except Exception as error:  # noqa: BLE001 - a program without a reference is a result
             return {"failure": vars(_failure(error, "reference"))}
         return pack_references(found, self._folder) | {"failure": None}

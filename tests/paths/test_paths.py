@@ -65,7 +65,9 @@ def test_a_nonnative_result_under_the_native_label_is_refused(monkeypatch):
 
     convert = jax2tf.convert
     monkeypatch.setattr(
-        jax2tf, "convert", lambda f, **kwargs: convert(f, **kwargs | {"native_serialization": False})
+        jax2tf,
+        "convert",
+        lambda f, **kwargs: convert(f, **kwargs | {"native_serialization": False}),
     )
     with pytest.raises(paths.PathProofError, match="XlaCallModule is missing"):
         run("jax2tf-native")
