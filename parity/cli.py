@@ -182,6 +182,30 @@ def new(op: str, output: str | None) -> int:
     return OK
 
 
+@commands.command("import")
+@click.argument("source", type=click.Choice(["jax-harnesses"]))
+@click.option("--group", "groups", multiple=True, required=True, help="One or more of JAX's groups.")
+@click.option("-o", "--output", metavar="DIR", required=True, help="A new folder for the cases.")
+@click.option(
+    "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
+)
+def import_(source: str, groups: tuple[str, ...], output: str, python: str | None) -> int:
+    """Write case files of what others have written: the test harnesses of the installed JAX.
+
+    They are data and need nothing of JAX's test code. A harness that no case file can say is named
+    on stderr with the reason.
+    """
+    from parity.importing import import_jax_harnesses
+
+    imported = import_jax_harnesses(groups, Path(output), python=python)
+    for name, reason in imported.left_out.items():
+        print(f"{name}: left out: {reason}", file=sys.stderr)
+    if imported.files:
+        print(f"parity run {output} runs them", file=sys.stderr)
+    _write(f"{imported.summary()}\n")
+    return OK if imported.files else NOTHING
+
+
 @commands.command()
 def schema() -> int:
     """Print the JSON Schema of case files, for editors."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from parity.casefile.problem import did_you_mean, listed, show
-from parity.dtypes import DTYPES, dtype
+from parity.dtypes import DTYPES, DType, dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,6 +116,25 @@ def read(path: Path, key: str | None) -> np.ndarray:
         return array
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise _unreadable(error) from None
+
+
+def suffix(kind: DType) -> str | None:
+    """The kind of file that holds a dtype bit for bit, None where neither does."""
+    if kind.numpy().isbuiltin == 1:
+        return ".npz"
+    return ".safetensors" if kind.name in _SAFETENSORS.values() else None
+
+
+def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays of dtypes that the file's `suffix` holds, each under its name."""
+    if path.suffix == ".npz":
+        import numpy as np
+
+        np.savez(path, **dict(arrays))  # type: ignore[arg-type]  # numpy's stub takes them for flags
+    else:
+        from safetensors.numpy import save_file
+
+        save_file(dict(arrays), path)
 
 
 def _unreadable(error: Exception) -> ArrayFileError:

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from parity.casefile.problem import Location, Problem, show, spell
-from parity.dtypes import DType
+from parity.dtypes import DTYPES, DType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,27 @@ def array(values: Any, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
         return cast(wide.reshape(shape), dtype)
     exact = np.array(flat, dtype=np.uint64 if dtype.kind == "uint" else np.int64)
     return exact.astype(dtype.numpy()).reshape(shape)
+
+
+def listing(array: np.ndarray) -> Any:
+    """Nested lists of which `array` makes an array again, in as few digits as that needs.
+
+    NaNs come back as the one that `array` makes.
+    """
+    if array.ndim:
+        return [listing(part) for part in array]
+    element = array[()]
+    if DTYPES[array.dtype.name].kind == "complex":
+        return str(complex(_short(element.real), _short(element.imag))).strip("()")
+    if DTYPES[array.dtype.name].kind == "float":
+        short = _short(element)
+        return short if math.isfinite(short) else str(short)
+    return element.item() if isinstance(element.item(), bool) else int(element)
+
+
+def _short(element: Any) -> float:
+    """A float32 as the shortest decimal that rounds to it, others exactly."""
+    return float(str(element)) if element.dtype.name == "float32" else float(element)
 
 
 def number(value: Any, dtype: DType) -> complex | float | int:

@@ -114,14 +114,17 @@ def contains(enclosure: Enclosure, got: np.ndarray) -> Mask:
     """
     if not dtype_of(got.dtype).is_inexact:
         return np.asarray(got == enclosure.point)
-    value, low, high = _real(got), _real(enclosure.lo), _real(enclosure.hi)
-    inside = ~((value < low) | (value > high) | np.isnan(value))
+    value, point = _real(got), _real(enclosure.point)
+    low, high = _real(enclosure.lo), _real(enclosure.hi)
+    unbounded = np.isnan(low) | np.isnan(high)
+    only_nan = np.isnan(point) & np.isnan(low) & np.isnan(high)
+    inside = ~((value < low) | (value > high) | np.isnan(value) | only_nan)
     zero = value == 0
     if zero.any():
         sign = np.signbit(value)
         inside &= ~(zero & sign & (low == 0) & ~np.signbit(low))
         inside &= ~(zero & ~sign & (high == 0) & np.signbit(high))
-    return np.asarray(inside | (np.isnan(value) & (np.isnan(low) | np.isnan(high))))
+    return np.asarray(inside | (np.isnan(value) & (unbounded | np.isnan(point))))
 
 
 def _smallest(
@@ -155,19 +158,27 @@ def _accuracy(
         return np.asarray(right | left_out), None, 0.0
     value, want = _real(got), _real(ideal.point)
     low, high = _real(ideal.lo), _real(ideal.hi)
-    kept = ((low <= value) & (value <= high)) | left_out | ~np.isfinite(want)
-    bound = np.where(value >= want, high - want, want - low)
+    finite = np.isfinite(want)
+    inside = (low <= value) & (value <= high)
     with np.errstate(all="ignore"):
-        used = np.abs(value - want) / bound
-    used = np.where(value == want, 0.0, used)[
-        np.isfinite(want) & ~np.broadcast_to(left_out, want.shape)
-    ]
-    finite = want[np.isfinite(want)]
-    typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
-    vacuous = np.isfinite(want) & (np.maximum(high - want, want - low) > typical) & (typical > 0)
-    kept |= vacuous
+        above, below = high - want, want - low
+        used = np.abs(value - want) / np.where(value >= want, above, below)
+        typical = _rms(want[finite])
+        vacuous = finite & (np.maximum(above, below) > typical) & (typical > 0)
+    # An infinity that the bound allows uses no share of it: both are infinite.
+    used = np.where((value == want) | (np.isinf(value) & inside), 0.0, used)
+    used = used[finite & ~np.broadcast_to(left_out, want.shape)]
     share = float(np.max(used)) if used.size else None
+    kept = inside | left_out | ~finite | vacuous
     return kept, share, float(np.mean(vacuous)) if vacuous.size else 0.0
+
+
+def _rms(values: np.ndarray) -> float:
+    """The root of the mean square, safe from overflow and underflow; 0 for no values."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2)))
 
 
 def _equal_integers(got: np.ndarray, want: np.ndarray) -> np.ndarray:
@@ -191,7 +202,7 @@ def _aggregate(
     distance = value[kept] - point[kept]
     open_ = (_real(strict.lo) != _real(strict.hi))[kept]
     step = float(np.max(ulp(point[kept], part_of(dtype_of(got.dtype)))[open_], initial=0.0))
-    rms, mean = float(np.sqrt(np.mean(distance**2))), abs(float(np.mean(distance)))
+    rms, mean = _rms(distance), abs(float(np.mean(distance)))
     theirs = max(one for one, _ in honest.values())
     allowed = max(_FACTOR * theirs, step * np.sqrt(_FLIPS / distinct))
     if rms > allowed:

@@ -67,24 +67,32 @@ def harnesses(chosen: Collection[str]) -> list[Harness]:
 
 def described(harness: Any) -> Harness:
     """A harness of JAX, its arrays made by `np.random.RandomState(0)`, as data."""
-    import jax
-
     name = str(harness.fullname)
-    arrays = [np.asarray(x) for x in harness.dyn_args_maker(np.random.RandomState(0))]
     try:
-        unknown = {array.dtype.name for array in arrays} - set(DTYPES)
-        if unknown:
-            raise Inexpressible(f"operands of {', '.join(sorted(unknown))}")
-        equation = _only_equation(jax.make_jaxpr(harness.dyn_fun)(*arrays).jaxpr)
+        arrays, jaxpr = _traced(harness)
+        equation = _only_equation(jaxpr)
         op = equation.primitive.name
         if op not in _ATTRIBUTES:
             raise Inexpressible(f"no case file has the op {op}")
         attributes = _ATTRIBUTES[op](equation.params)
     except Inexpressible as error:
         return Harness(name, reason=str(error))
-    except Exception as error:  # noqa: BLE001 - what a harness raises is why there is no case
-        return Harness(name, reason=f"cannot be traced: {type(error).__name__}: {error}")
     return Harness(name, op, attributes, dict(zip(("lhs", "rhs"), arrays, strict=True)))
+
+
+def _traced(harness: Any) -> tuple[list[np.ndarray], Any]:
+    """The arrays that a harness is called with, and its jaxpr."""
+    import jax
+
+    try:
+        arrays = [np.asarray(x) for x in harness.dyn_args_maker(np.random.RandomState(0))]
+        jaxpr = jax.make_jaxpr(harness.dyn_fun)(*arrays).jaxpr
+    except Exception as error:  # noqa: BLE001 - what a harness raises is why there is no case
+        raise Inexpressible(f"cannot be traced: {type(error).__name__}: {error}") from error
+    unknown = {array.dtype.name for array in arrays} - set(DTYPES)
+    if unknown:
+        raise Inexpressible(f"operands of {', '.join(sorted(unknown))}")
+    return arrays, jaxpr
 
 
 def _all() -> Sequence[Any]:

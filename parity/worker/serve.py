@@ -136,6 +136,17 @@ class Server:
         return pack_references(found, self._folder) | {"failure": None}
 
 
+def harnesses(request: Mapping[str, Any]) -> dict[str, Any]:
+    """JAX's own test harnesses as data, with the groups there are."""
+    from parity.worker.harnesses import groups, harnesses
+
+    try:
+        found = groups(), [harness.to_wire() for harness in harnesses(request["groups"])]
+    except ImportError as error:
+        return {"failure": vars(_failure(error, "build"))}
+    return {"failure": None, "groups": found[0], "harnesses": found[1]}
+
+
 class _NoProgram(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -228,6 +239,7 @@ def serve(channel: Any) -> None:
         "load": server.load,
         "path": server.path,
         "references": server.references,
+        "harnesses": harnesses,
     }
     for request in channel:
         answer = answers[request["kind"]](request)

@@ -1,5 +1,7 @@
 """The price of the float64 convolution, as ratios to peers in the same process."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -35,14 +37,11 @@ def kernel(lhs, rhs, groups=1):
 
 def xla(lhs, rhs, groups=1):
     """XLA's float64 convolution, compiled, on arrays that it already holds."""
-    numbers = jax.lax.ConvDimensionNumbers(*NHWC)
+    conv = attributes(groups) | {"dimension_numbers": jax.lax.ConvDimensionNumbers(*NHWC)}
     with jax.experimental.enable_x64():
         lhs, rhs = jax.device_put(lhs), jax.device_put(rhs)
-        compiled = (
-            jax.jit(jax.lax.conv_general_dilated, static_argnums=range(2, 9))
-            .lower(lhs, rhs, *(attributes(groups) | {"dimension_numbers": numbers}).values())
-            .compile()
-        )
+        function = functools.partial(jax.lax.conv_general_dilated, **conv)
+        compiled = jax.jit(function).lower(lhs, rhs).compile()
     assert lhs.dtype == np.float64
     return lambda: compiled(lhs, rhs).block_until_ready()
 

@@ -6,7 +6,7 @@ import pytest
 
 from parity.casefile.case import Case, Expectation
 from parity.program.spec import OperandSpec, ProgramSpec
-from parity.worker.protocol import Failure, PathOutcome
+from parity.worker.protocol import Enclosure, Failure, PathOutcome, References
 
 
 def _case(**changes):
@@ -53,6 +53,31 @@ def _outcome(path, outputs):
     if isinstance(outputs, Failure):
         return PathOutcome(path, failure=outputs)
     return PathOutcome(path, outputs=outputs if isinstance(outputs, dict) else {"out": outputs})
+
+
+def _enclosed(value):
+    """An `Enclosure` itself, (point, lo, hi), or an array about which nothing is uncertain."""
+    if isinstance(value, Enclosure):
+        return value
+    return Enclosure(*value) if isinstance(value, tuple) else Enclosure(value, value, value)
+
+
+def _references(*, f64=None, strict=None, licensed=None, models=None, **fields):
+    """References of one output named "out"; every one as in `_enclosed`, masks as arrays."""
+    made = {
+        name: {"out": _enclosed(value)}
+        for name, value in (("f64", f64), ("strict", strict))
+        if value is not None
+    }
+    for kind, several in (("licensed", licensed), ("models", models)):
+        made[kind] = {name: {"out": _enclosed(value)} for name, value in (several or {}).items()}
+    per_output = {name: {"out": value} for name, value in fields.items()}
+    return References(**made, **per_output)
+
+
+@pytest.fixture(scope="session")
+def make_references():
+    return _references
 
 
 @pytest.fixture(scope="session")
