@@ -60,6 +60,9 @@ class Row:
         status: "ok", "expected", "finding" or "stale"; `expect.judge` sets it.
         because: the reason that the matching expectation gives.
         link: its link.
+        environment: the name of the environment it ran in.
+        nondeterministic: whether a repeated run gave other bits.
+        cached: whether it was taken from an earlier run.
     """
 
     case: str
@@ -95,6 +98,9 @@ class Row:
     status: str = "ok"
     because: str = ""
     link: str | None = None
+    environment: str = ""
+    nondeterministic: bool = False
+    cached: bool = False
 
     @property
     def is_finding(self) -> bool:
