@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,21 @@ from parity.casefile.case import GRADES
 from parity.errors import CaseFileError
 
 MARKER = "pyproject.toml"
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig:
+    """What `[tool.parity.environments.NAME]` says: either requirements or an interpreter.
+
+    Attributes:
+        requirements: what pip installs into a virtual environment of its own.
+        python: an interpreter, relative to `root`.
+        variables: environment variables of its workers.
+    """
+
+    requirements: tuple[str, ...] = ()
+    python: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +43,9 @@ class Config:
         timeout: seconds per path.
         reports: folder for records, None to keep none.
         max_cases: largest number of cases that one sweep may give.
+        memory: bytes that a path may take beside what its worker has in use, None for no limit.
+        keep: which outputs a record keeps: all, non-identical or none.
+        environments: by name.
         is_configured: whether there is such a table.
     """
 
@@ -37,10 +55,24 @@ class Config:
     timeout: float = 300.0
     reports: str | None = None
     max_cases: int = 10_000
+    memory: int | None = None
+    keep: str = "non-identical"
+    environments: Mapping[str, EnvironmentConfig] = field(default_factory=dict)
     is_configured: bool = False
 
 
-KEYS = ("cases", "fail_on", "timeout", "reports", "max_cases")
+KEEP = ("all", "non-identical", "none")
+KEYS = (
+    "cases",
+    "fail_on",
+    "timeout",
+    "reports",
+    "max_cases",
+    "memory",
+    "keep",
+    "environments",
+)
+_ENVIRONMENT_KEYS = ("requirements", "python", "variables")
 
 
 def nearest_root(path: Path) -> Path:
@@ -114,7 +146,48 @@ def _checked(table: object, text: str, root: Path) -> Config:
         values["cases"] = tuple(values["cases"])
     if "timeout" in values:
         values["timeout"] = float(values["timeout"])
+    if "environments" in values:
+        values["environments"] = {
+            name: _environment(name, one, text, file)
+            for name, one in values["environments"].items()
+        }
     return Config(root=root, is_configured=True, **values)
+
+
+def _environment(name: str, table: object, text: str, file: Path) -> EnvironmentConfig:
+    """One `[tool.parity.environments.NAME]`, checked."""
+    header = f"tool.parity.environments.{name}"
+    line = _header_line(text, header)
+
+    def wrong(what: str) -> CaseFileError:
+        return CaseFileError(f"[{header}]: {what}", file=file, line=line, col=1)
+
+    if not isinstance(table, Mapping):
+        raise wrong(f"not a table (got {table!r})")
+    for key in table:
+        if key not in _ENVIRONMENT_KEYS:
+            allowed = ", ".join(_ENVIRONMENT_KEYS)
+            raise wrong(f"unknown key (got {key}; allowed {allowed})")
+    requirements, python = table.get("requirements", []), table.get("python")
+    variables = table.get("variables", {})
+    if not (isinstance(requirements, list) and all(isinstance(r, str) for r in requirements)):
+        raise wrong(f"wrong requirements (got {requirements!r}; allowed a list of strings)")
+    if python is not None and not isinstance(python, str):
+        raise wrong(f"wrong python (got {python!r}; allowed the path of an interpreter)")
+    if bool(requirements) == (python is not None):
+        raise wrong("needs either requirements or python")
+    good = isinstance(variables, Mapping) and all(isinstance(v, str) for v in variables.values())
+    if not good:
+        raise wrong(f"wrong variables (got {variables!r}; allowed a table of strings)")
+    return EnvironmentConfig(tuple(requirements), python, dict(variables))
+
+
+def _header_line(text: str, header: str) -> int:
+    for number, line in enumerate(text.splitlines(), start=1):
+        found = re.match(r"\s*\[([^\[\]]+)\]", line)
+        if found and found[1].replace(" ", "").replace('"', "") == header:
+            return number
+    return 0
 
 
 def _wrong(key: str, value: object) -> str | None:
@@ -128,6 +201,12 @@ def _wrong(key: str, value: object) -> str | None:
     if key == "timeout":
         good = number and 0 < float(value) < math.inf  # type: ignore[arg-type]
         return None if good else "a positive number of seconds"
+    if key == "keep":
+        return None if value in KEEP else ", ".join(KEEP)
+    if key == "environments":
+        return None if isinstance(value, Mapping) else "a table of environments"
+    if key == "memory":
+        return None if isinstance(value, int) and number and value > 0 else "a number of bytes"
     if key == "reports":
         return None if isinstance(value, str) and value else "a folder"
     good = isinstance(value, int) and number and value > 0

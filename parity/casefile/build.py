@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from parity.casefile.case import Operand, Tolerance
+from parity.casefile.case import Operand, Tolerance, Variant
 from parity.casefile.filling import Fillings
 from parity.casefile.messages import validated
 from parity.casefile.op import Result, promoted
@@ -68,18 +69,33 @@ def build(body: Body, transform: str, fillings: Fillings) -> Built:
     return Built(program, (*batched, *extra))
 
 
+def variants(body: Body) -> tuple[Variant, ...]:
+    """The paths to run, each under its name; plain ones have no flags."""
+    found = []
+    for item in body.paths:
+        if isinstance(item, str):
+            found.append(Variant(item, item))
+            continue
+        flags = sorted({**item.compiler_options, **item.env}.items())
+        short = hashlib.sha256(repr(flags).encode()).hexdigest()[:8]
+        name = item.name or f"{item.path}+{short}"
+        found.append(Variant(name, item.path, dict(item.compiler_options), dict(item.env)))
+    return tuple(found)
+
+
 def check_paths(body: Body, known: Collection[str] | None) -> None:
     """Raise a Problem for a path that is unknown, named twice, or no baseline among them."""
-    for index, path in enumerate(body.paths):
+    names = [variant.name for variant in variants(body)]
+    for index, variant in enumerate(variants(body)):
         at = ("paths", index)
-        if path in body.paths[:index]:
-            raise Problem(f"paths names '{path}' twice", at, hint="keep one of the two")
-        if known is not None and path not in known:
-            what = f"unknown path (got {show(path)}; allowed {listed(known)})"
-            raise Problem(what, at, hint=did_you_mean(path, known))
-    if body.baseline not in body.paths:
+        if variant.name in names[:index]:
+            raise Problem(f"paths names '{variant.name}' twice", at, hint="keep one of the two")
+        if known is not None and variant.path not in known:
+            what = f"unknown path (got {show(variant.path)}; allowed {listed(known)})"
+            raise Problem(what, at, hint=did_you_mean(variant.path, known))
+    if body.baseline not in names:
         what = f"baseline is not among the paths (got {show(body.baseline)}; "
-        what += f"allowed {listed(body.paths)})"
+        what += f"allowed {listed(names)})"
         raise Problem(what, ("baseline",), instead=("paths",))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +85,27 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A path under a name of its own, with flags.
+
+    Attributes:
+        name: as rows call it.
+        path: which path it is.
+        compiler_options: XLA options of this compilation alone.
+        variables: environment variables of its worker.
+    """
+
+    name: str
+    path: str
+    compiler_options: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """What the path itself is given."""
+        return {"compiler_options": dict(self.compiler_options)} if self.compiler_options else {}
+
+
+@dataclass(frozen=True)
 class Case:
     """One fully resolved point of a case file.
 
@@ -99,7 +119,8 @@ class Case:
         point: the value of each sweep axis (and `transform`, unless forward), as spelled in the id.
         program: what is computed.
         operands: how the bits of `program.inputs()` come about, in the same order.
-        paths: the paths to run, in order.
+        paths: the paths to run, in order; names of `variants` among them.
+        variants: by name, the paths that are run with flags.
         baseline: the path that the others are compared with.
         tolerance: explicit limits, or None.
         expect: the entries of `expect` whose `where` holds here.
@@ -120,12 +141,14 @@ class Case:
     baseline: str
     tolerance: Tolerance | None = None
     expect: tuple[Expectation, ...] = ()
+    variants: Mapping[str, Variant] = field(default_factory=dict)
     licences: tuple[str, ...] = LICENCES
     timeout: float | None = None
 
-    @cached_property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """The concrete bits of `program.inputs()`, in order, each in its declared dtype.
+
+        Generated anew at each call: a run holds no more arrays than it is working on.
 
         Raises:
             CaseFileError: an array file is missing, unreadable or of another shape or dtype.

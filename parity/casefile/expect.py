@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from parity.casefile.build import variants
 from parity.casefile.case import Expectation
 from parity.casefile.problem import Location, Problem, did_you_mean, listed, show
 from parity.casefile.schema import Body, ExpectModel
@@ -44,14 +45,15 @@ class Expectations:
             Problem: a `where` names neither an axis nor a field.
         """
         found = []
+        names = {variant.name for variant in variants(body)}
         for index, (entry, ready) in enumerate(zip(self._entries, self._ready, strict=True)):
             if all(
                 meets(wanted, _field(name, point, body, ("expect", index, "where", name)))
                 for name, wanted in entry.where.items()
             ):
                 self._applied[index] = True
-                self._run[index].update(body.paths)
-                if set(ready.paths) & set(body.paths):
+                self._run[index].update(names)
+                if set(ready.paths) & names:
                     found.append(ready)
         return tuple(found)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parity.casefile.build import build, check_paths, tolerance
+from parity.casefile.build import build, check_paths, tolerance, variants
 from parity.casefile.case import Case
 from parity.casefile.discover import discover
 from parity.casefile.document import Document, read
@@ -160,6 +160,7 @@ class _Loader:
             check_paths(body, self._known_paths)
             built = build(body, point.values[TRANSFORM], self._fillings)
             limits = tolerance(body)
+            named = variants(body)
         except ExceptionGroup as group:
             raise _located(group, point) from None
         except Problem as problem:
@@ -176,7 +177,8 @@ class _Loader:
             point=point.spelt,
             program=built.program,
             operands=built.operands,
-            paths=tuple(body.paths),
+            paths=tuple(variant.name for variant in named),
+            variants={variant.name: variant for variant in named if variant.options() or variant.variables},
             baseline=body.baseline,
             tolerance=limits,
             expect=expect.of(point, body),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, RootModel
+from pydantic import Discriminator, Field, RootModel, Tag
 
 from parity.casefile.fields import (
     X64,
@@ -147,6 +147,25 @@ class SweepModel(Strict):
     )
 
 
+class VariantModel(Strict):
+    """A path with flags, under a name of its own."""
+
+    path: str = Field(description="which path")
+    name: str | None = Field(
+        default=None, pattern=NAME_PATTERN, description="what rows call it; default: path and a hash"
+    )
+    compiler_options: dict[str, bool | int | float | str] = Field(
+        default={}, description="XLA options of this compilation alone"
+    )
+    env: dict[str, str] = Field(default={}, description="environment variables of its worker")
+
+
+PathItem = Annotated[
+    Annotated[str, Tag("path")] | Annotated[VariantModel, Tag("variant")],
+    Discriminator(lambda value: "path" if isinstance(value, str) else "variant"),
+]
+
+
 class Header(Strict):
     """What a case file says about all its cases."""
 
@@ -178,7 +197,9 @@ class Body(Strict):
     batch: Count = Field(default=3, description="length of the leading axis under vmap")
     cotangent: CotangentModel = Field(default=CotangentModel(), description="the cotangent of vjp")
     tangents: dict[str, Filling] = Field(default={}, description="operand: its tangent under jvp")
-    paths: list[str] = Field(default=DEFAULT_PATHS, min_length=1, description="the paths to run")
+    paths: list[PathItem] = Field(
+        default=DEFAULT_PATHS, min_length=1, description="the paths to run, or variants of them"
+    )
     baseline: str = Field(default="eager", description="the path that the others are compared with")
     tolerance: ToleranceModel | None = Field(default=None, description="explicit limits")
     licences: list[Licence] = Field(

@@ -38,10 +38,12 @@ class Setting:
     Attributes:
         python: the interpreter of the environment under test.
         x64: whether JAX has 64-bit types.
+        variables: environment variables set beside the inherited ones, sorted pairs.
     """
 
     python: str = sys.executable
     x64: bool = False
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 class WorkerLost(Exception):
@@ -59,12 +61,18 @@ class Gateway:
         setting: what it is bound to.
         folder: for its stderr, its state and arrays too large for a message.
 
+    Attributes:
+        environment: what the worker found there.
+        loaded: paths whose imports it has made.
+        used: whether it has executed anything yet.
+
     Raises:
         WorkerStartError: the interpreter cannot be started, lacks JAX, or dies on its flags.
     """
 
     def __init__(self, setting: Setting, folder: Path) -> None:
         self.loaded: set[str] = set()
+        self.used = False
         number = next(_serial)
         self._stderr = folder / f"stderr-{number}"
         self._state = folder / f"state-{number}"
@@ -90,6 +98,7 @@ class Gateway:
                 "state": str(self._state),
                 "folder": str(folder),
                 "x64": setting.x64,
+                "variables": dict(setting.variables),
             }
         )
         self.environment: Mapping[str, str] = self._started()

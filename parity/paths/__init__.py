@@ -33,10 +33,16 @@ class Probe:
 
     Args:
         announce: called with the stage's name when it begins, so that a crash can be placed.
+        options: what the case gives this path: "compiler_options".
     """
 
-    def __init__(self, announce: Callable[[str], None] = lambda stage: None) -> None:
+    def __init__(
+        self,
+        announce: Callable[[str], None] = lambda stage: None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         self._announce = announce
+        self.options = options or {}
         self.current = "build"
         self.timings: dict[str, float] = {}
         self.evidence: dict[str, str] = {}
@@ -56,9 +62,12 @@ class Path:
 
     Attributes:
         name: as case files spell it; an execution mode follows a dot.
+        options: names of the options it takes ("compiler_options"); a case that gives another one
+            gets `unsupported`, since an option that is ignored would be a lie.
     """
 
     name: str
+    options: frozenset[str] = frozenset()
 
     def unsupported(self) -> str | None:
         """Why this environment lacks the path, with the version that removed it; None if it runs.

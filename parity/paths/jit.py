@@ -17,6 +17,7 @@ class Jit(Path):
     """The program compiled as one XLA computation and called through `jax.jit`."""
 
     name = "jit"
+    options = frozenset({"compiler_options"})
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
@@ -38,7 +39,7 @@ class Jit(Path):
             return program.function(*arrays)
 
         arrays = [jax.numpy.asarray(array) for array in inputs]
-        jitted = jax.jit(witnessed)
+        jitted = jax.jit(witnessed, compiler_options=probe.options.get("compiler_options"))
         with probe.stage("trace"):
             traced = jitted.trace(*arrays)
         with probe.stage("lower"):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,11 @@ class Server:
         return {"failure": None}
 
     def path(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the current program on one path."""
-        probe = Probe(self.announce)
+        """Run the current program on one path, in at most so much more memory than now."""
+        probe = Probe(self.announce, request["options"])
         try:
-            outputs = self._run(request["path"], probe)
+            with memory_limit(request["memory"]):
+                outputs = self._run(request["path"], probe)
         except Exception as error:  # noqa: BLE001 - whatever a path raises is that path's result
             failure = error.failure if isinstance(error, _NoProgram) else self._place(error, probe)
             return {"failure": vars(failure), "timings": probe.timings, "evidence": probe.evidence}
@@ -91,6 +93,9 @@ class Server:
         reason = path.unsupported()
         if reason is not None:
             raise Unsupported(reason)
+        ignored = set(probe.options) - path.options
+        if ignored:
+            raise Unsupported(f"{name} takes no {', '.join(sorted(ignored))}")
         if not isinstance(self._program, Program):
             raise _NoProgram(self._program or Failure("error", "build", message="no program"))
         # Built anew, so that no path finds another one's traces in JAX's caches.
@@ -107,7 +112,9 @@ class Server:
         setting = program.spec.attributes.get("precision")
         if setting is None:
             return
-        control = path.run(program.without("precision"), self._inputs, Probe(self.announce))
+        control = path.run(
+            program.without("precision"), self._inputs, Probe(self.announce, probe.options)
+        )
         if [digest(out) for out in control] == [digest(out) for out in outputs.values()]:
             probe.evidence["no_effect"] = f"precision {setting}: accepted, no effect here"
 
@@ -206,6 +213,28 @@ def _cpu_features() -> list[str]:
     return sorted(flag for flag in flags.split() if flag.startswith(telling))
 
 
+@contextmanager
+def memory_limit(extra: int | None) -> Iterator[None]:
+    """On Linux, let allocations fail beyond the memory in use now plus `extra` bytes.
+
+    The soft limit on the data segment makes an allocation fail where the process survives it; set
+    before the libraries are loaded, it would end them at start.
+    """
+    if extra is None or not os.path.exists("/proc/self/status"):
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    with open("/proc/self/status") as status:
+        used = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
+    resource.setrlimit(resource.RLIMIT_DATA, (used + extra, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
 def die_with_parent() -> None:
     """On Linux, be killed when the host dies, whatever this process is doing then."""
     import ctypes
@@ -221,10 +250,11 @@ def serve(channel: Any) -> None:
     """Answer requests until the channel closes.
 
     Args:
-        channel: execnet's; the first message is `{state, stderr, folder, x64}`.
+        channel: execnet's; the first message is `{state, stderr, folder, x64, variables}`.
     """
     die_with_parent()
     begin = channel.receive()
+    os.environ.update(begin["variables"])
     stderr = os.open(begin["stderr"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(stderr, 2)
     state = os.open(begin["state"], os.O_RDWR | os.O_CREAT, 0o600)

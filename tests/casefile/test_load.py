@@ -44,7 +44,7 @@ def test_the_founding_case():
     assert case.expect[1].when == {"tensorflow": ">=2.18"}
     assert [entry.line for entry in case.expect] == [23, 28]
     assert [len(case.expect) for case in file.cases] == [2, 0, 0]
-    assert case.arrays[0].ravel().tolist() == pytest.approx([-1.0932409763, -1.23801767], rel=1e-7)
+    assert case.arrays()[0].ravel().tolist() == pytest.approx([-1.0932409763, -1.23801767], rel=1e-7)
 
 
 def test_loading_imports_neither_jax_nor_tensorflow_nor_pandas_nor_numpy():
@@ -331,8 +331,8 @@ def test_transforms_bring_the_arrays_they_need(folder, dot):
     assert [spec.shape for spec in vmap.program.operands] == [(2, 3), (3, 4)]
     for case in (forward, vjp, jvp, vmap):
         inputs = case.program.inputs()
-        assert [array.shape for array in case.arrays] == [spec.shape for spec in inputs]
-    assert vmap.arrays[0].shape == (5, 2, 3)
+        assert [array.shape for array in case.arrays()] == [spec.shape for spec in inputs]
+    assert vmap.arrays()[0].shape == (5, 2, 3)
 
 
 @pytest.mark.parametrize(

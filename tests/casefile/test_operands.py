@@ -67,7 +67,7 @@ def test_a_drawn_bool_says_which_integers_are_not_zero(folder):
 def test_values_are_repeated_along_the_batch_and_draws_are_not(folder, dot):
     text = dot.replace("draw: normal}\n  rhs", "values: [[1, 2, 3], [4, 5, 6]]}\n  rhs")
     (case,) = folder.cases(text + "transforms: [vmap]\nbatch: 4\n")
-    lhs, rhs = case.arrays
+    lhs, rhs = case.arrays()
     assert (lhs == np.broadcast_to([[1, 2, 3], [4, 5, 6]], (4, 2, 3))).all()
     assert rhs.shape == (4, 3, 4)
     assert len({example.tobytes() for example in rhs}) == 4
@@ -103,9 +103,9 @@ def test_array_files_are_read_bit_for_bit(folder, dot, files, file, key, dtype, 
     how = f"file: {file}" + (f", key: {key}" if key else "")
     text = dot.replace("float32, draw: normal}\n  rhs", f"{dtype}, {how}}}\n  rhs")
     (case,) = folder.cases(text)
-    assert case.arrays[0].dtype.name == dtype
-    expected = (files * factor).astype(case.arrays[0].dtype)
-    assert case.arrays[0].tobytes() == expected.tobytes()
+    assert case.arrays()[0].dtype.name == dtype
+    expected = (files * factor).astype(case.arrays()[0].dtype)
+    assert case.arrays()[0].tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_truncated_file_is_refused(folder, dot, files):
     text = dot.replace("float32, draw: normal}\n  rhs", "float16, file: a.npy}\n  rhs")
     (case,) = folder.cases(text)
     with pytest.raises(CaseFileError, match=r"^dot\.yaml: operands\.lhs\.file cannot be read \("):
-        _ = case.arrays
+        _ = case.arrays()
 
 
 def test_a_file_that_changed_since_is_refused(folder, dot, files):
@@ -206,7 +206,7 @@ def test_a_file_that_changed_since_is_refused(folder, dot, files):
     (case,) = folder.cases(text)
     np.save(folder.path / "a.npy", files.T)
     with pytest.raises(CaseFileError) as caught:
-        _ = case.arrays
+        _ = case.arrays()
     assert str(caught.value) == (
         "dot.yaml: operands.lhs.file is not what is declared "
         "(got float16 [3, 2]; allowed float16 [2, 3])"

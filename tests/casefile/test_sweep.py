@@ -194,5 +194,5 @@ def test_the_limit_may_be_raised(folder, dot):
 
 def test_sweeping_dtypes_keeps_the_data(folder, dot):
     text = dot + "sweep: {operands.lhs.dtype: [float64, float32]}\n"
-    wide, narrow = (case.arrays[0] for case in folder.cases(text))
+    wide, narrow = (case.arrays()[0] for case in folder.cases(text))
     assert (wide.astype("float32") == narrow).all()

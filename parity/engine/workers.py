@@ -1,0 +1,274 @@
+"""Executes cases in workers that are reused from case to case and replaced when they are lost."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.casefile.case import Case, Variant
+from parity.engine.environment import Environment
+from parity.engine.gateway import START_LIMIT, Gateway, Setting, WorkerLost
+from parity.worker.protocol import (
+    Failure,
+    PathOutcome,
+    References,
+    digest,
+    pack,
+    unpack_all,
+    unpack_references,
+)
+
+_REFERENCES = ""
+"""Stands among the paths that are still to be asked for the request for the references."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a path may take.
+
+    Attributes:
+        timeout: seconds, interpreter start and imports apart; a case may say otherwise.
+        memory: bytes beside what its worker has in use before, None for no limit.
+        repeats: how many times each path runs, each time in a fresh process.
+    """
+
+    timeout: float = 300.0
+    memory: int | None = None
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What the workers made of one case in one environment.
+
+    Attributes:
+        environment: its name.
+        outcomes: in the order in which the paths were asked for.
+        references: of the case.
+        changed: paths of which a repetition gave other bits or another outcome.
+    """
+
+    environment: str
+    outcomes: tuple[PathOutcome, ...]
+    references: References
+    changed: frozenset[str] = frozenset()
+
+
+class Stopped(Exception):
+    """The workers were stopped while something was still to do."""
+
+
+class Workers:
+    """The workers of one thread: a context manager that kills them when it is left.
+
+    Args:
+        limits: what a path may take.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._gateways: dict[Setting, Gateway] = {}
+        self._folder: Path | None = None
+        self._stopped = False
+        self.found: dict[str, Mapping[str, str]] = {}
+
+    def __enter__(self) -> Workers:
+        self._folder = Path(tempfile.mkdtemp(prefix="parity-"))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def stop(self) -> None:
+        """Kill every worker, from any thread; what is running comes back as lost."""
+        self._stopped = True
+        for gateway in list(self._gateways.values()):
+            gateway.kill()
+
+    def execute(
+        self, case: Case, paths: Sequence[str], environment: Environment | None = None
+    ) -> Execution:
+        """Run one case on the named paths and under the references.
+
+        Raises:
+            WorkerStartError: the environment cannot execute anything.
+            CaseFileError: an array file cannot be read.
+        """
+        environment = environment or Environment()
+        task = _Task(self, case, environment)
+        task.run([*paths, _REFERENCES])
+        changed = set()
+        for _ in range(self._limits.repeats - 1):
+            self._retire()
+            again = _Task(self, case, environment)
+            again.run(list(paths))
+            changed |= {p for p in paths if not _same(task.outcomes[p], again.outcomes[p])}
+        return Execution(
+            environment.name,
+            tuple(task.outcomes[path] for path in paths),
+            task.references,
+            frozenset(changed),
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopped
+
+    def gateway(self, setting: Setting, environment: str) -> Gateway:
+        """The worker for a setting, started if there is none."""
+        if self._stopped:
+            raise Stopped
+        if setting not in self._gateways:
+            assert self._folder is not None, "a context manager"
+            gateway = Gateway(setting, self._folder)
+            self._gateways[setting] = gateway
+            self.found.setdefault(environment, gateway.environment)
+        return self._gateways[setting]
+
+    def lost(self, setting: Setting) -> None:
+        """Forget a worker that is gone."""
+        if self._stopped:
+            raise Stopped
+        del self._gateways[setting]
+
+    def packed(self, case: Case, inputs: Sequence[np.ndarray]) -> dict[str, Any]:
+        """The request that tells a worker which case the next ones are about."""
+        arrays = {str(i): pack(array, str(self._folder)) for i, array in enumerate(inputs)}
+        return {"kind": "case", "spec": case.program.to_wire(), "inputs": arrays}
+
+    @property
+    def limits(self) -> Limits:
+        """What a path may take."""
+        return self._limits
+
+    def _retire(self) -> None:
+        """End the workers, so that what comes next runs in fresh ones."""
+        for gateway in self._gateways.values():
+            gateway.kill()
+        self._gateways.clear()
+
+
+@dataclass
+class _Task:
+    """One case in one environment, until every path has its outcome."""
+
+    workers: Workers
+    case: Case
+    environment: Environment
+    outcomes: dict[str, PathOutcome] = field(default_factory=dict)
+    references: References = field(default_factory=References)
+    _retried: set[str] = field(default_factory=set)
+
+    def run(self, paths: list[str]) -> None:
+        """Ask for every path, those that share a setting in one worker."""
+        inputs = self.case.arrays()
+        by_setting: dict[Setting, list[str]] = {}
+        for path in paths:
+            by_setting.setdefault(self._setting(path), []).append(path)
+        for setting, pending in by_setting.items():
+            while pending:
+                self._ask(setting, pending, inputs)
+
+    def _setting(self, path: str) -> Setting:
+        variables = dict(self.environment.variables) | dict(self._variant(path).variables)
+        return Setting(
+            self.environment.python, self.case.program.x64, tuple(sorted(variables.items()))
+        )
+
+    def _variant(self, path: str) -> Variant:
+        return self.case.variants.get(path) or Variant(path, path)
+
+    def _ask(self, setting: Setting, pending: list[str], inputs: Sequence[np.ndarray]) -> None:
+        """Ask for what is pending until all has been answered or the worker is lost."""
+        gateway = self.workers.gateway(setting, self.environment.name)
+        try:
+            self._load(gateway, pending)
+            gateway.send(self.workers.packed(self.case, inputs))
+            for path in pending:
+                gateway.send(self._request(path))
+            while pending:
+                answer = gateway.receive(self.case.timeout or self.workers.limits.timeout)
+                self._answered(pending.pop(0), answer)
+                gateway.used = True
+        except WorkerLost as lost:
+            self.workers.lost(setting)
+            self._failed(pending, lost.failure, in_reused_worker=gateway.used)
+
+    def _load(self, gateway: Gateway, pending: list[str]) -> None:
+        """Let the worker import what the pending paths need; one that cannot be is done with."""
+        order = {path: i for i, path in enumerate(pending)}
+        for path in list(pending):
+            base = self._variant(path).path
+            if path == _REFERENCES or base in gateway.loaded:
+                continue
+            pending.remove(path)
+            pending.insert(0, path)  # a crash now is this path's
+            gateway.send({"kind": "load", "path": base})
+            failure = gateway.receive(START_LIMIT)["failure"]
+            if failure is not None:
+                pending.remove(path)
+                self.outcomes[path] = PathOutcome(path, failure=Failure(**failure))
+            else:
+                gateway.loaded.add(base)
+        pending.sort(key=order.__getitem__)
+
+    def _request(self, path: str) -> dict[str, Any]:
+        if path == _REFERENCES:
+            return {"kind": "references", "licences": list(self.case.licences)}
+        variant = self._variant(path)
+        return {
+            "kind": "path",
+            "path": variant.path,
+            "options": variant.options(),
+            "memory": self.workers.limits.memory,
+        }
+
+    def _answered(self, path: str, answer: Mapping[str, Any]) -> None:
+        failure = Failure(**answer["failure"]) if answer["failure"] else None
+        if path == _REFERENCES:
+            self.references = References(failure=failure) if failure else unpack_references(answer)
+            return
+        evidence = dict(answer["evidence"])
+        if path in self._retried:
+            evidence["retried"] = "crashed in a worker that had run other paths, not alone"
+        self.outcomes[path] = PathOutcome(
+            path,
+            outputs={} if failure else unpack_all(answer["outputs"]),
+            evidence=evidence,
+            timings=answer["timings"],
+            failure=failure,
+        )
+
+    def _failed(self, pending: list[str], failure: Failure, *, in_reused_worker: bool) -> None:
+        """What a lost worker means for the path it was asked for.
+
+        One that crashed where others had run before is tried once more alone: that tells a guilty
+        path from an innocent one.
+        """
+        path = pending[0]
+        if failure.outcome == "crashed" and in_reused_worker and path not in self._retried:
+            self._retried.add(path)
+            return
+        pending.pop(0)
+        if path == _REFERENCES:
+            self.references = References(failure=failure)
+        else:
+            self.outcomes[path] = PathOutcome(path, failure=failure)
+
+
+def _same(first: PathOutcome, again: PathOutcome) -> bool:
+    """Whether a repetition gave the same bits, or failed in the same way."""
+    if first.failure is not None or again.failure is not None:
+        return first.outcome == again.outcome
+    return {name: digest(out) for name, out in first.outputs.items()} == {
+        name: digest(out) for name, out in again.outputs.items()
+    }
