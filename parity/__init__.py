@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from parity.api import load, run
     from parity.casefile.case import GRADES, OUTCOMES, Case
     from parity.casefile.load import CaseFile
+    from parity.compare.result import CaseResult
     from parity.compare.rows import Row
-    from parity.engine.run import CaseResult, RunResult
     from parity.errors import (
         CaseFileError,
         NothingSelected,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UserError,
         WorkerStartError,
     )
+    from parity.record.result import RunResult, open_record
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ __all__ = [
     "UserError",
     "WorkerStartError",
     "load",
+    "open_record",
     "run",
 ]
 
@@ -52,8 +54,8 @@ _HOMES = {
     "api": ("load", "run"),
     "casefile.case": ("GRADES", "OUTCOMES", "Case"),
     "casefile.load": ("CaseFile",),
+    "compare.result": ("CaseResult",),
     "compare.rows": ("Row",),
-    "engine.run": ("CaseResult", "RunResult"),
     "errors": (
         "CaseFileError",
         "NothingSelected",
@@ -61,6 +63,7 @@ _HOMES = {
         "UserError",
         "WorkerStartError",
     ),
+    "record.result": ("RunResult", "open_record"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

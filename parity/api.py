@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from parity import paths as registry
 from parity.casefile.case import GRADES, Case
@@ -16,11 +17,13 @@ from parity.casefile.load import load as load_file
 from parity.casefile.problem import did_you_mean
 from parity.casefile.select import Item, match_ids
 from parity.casefile.select import select as select_by_expression
-from parity.config import Config, load_config, nearest_root
+from parity.config import KEEP, Config, load_config, nearest_root
 from parity.errors import NothingSelected, UserError
 
 if TYPE_CHECKING:
-    from parity.engine.run import Options, RunResult
+    from parity.engine.environment import Environment
+    from parity.engine.run import Options
+    from parity.record.result import RunResult
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,40 @@ def load(path: Path | str) -> CaseFile:
     return load_file(path, known_paths=registry.names(), max_cases=config.max_cases)
 
 
+class Choices(TypedDict, total=False):
+    """How a run is done; what is left out or None is taken from the configuration.
+
+    timeout: seconds a path may take.
+    memory: bytes a path may take beside what its worker has in use.
+    repeat: run each path so many times, each in a fresh process, and report bits that change.
+    fail_on: the mildest grade that is a finding.
+    python: interpreter of the environment under test, this one if None.
+    env: environments by name, or NAME=path/to/python; each case runs in all of them.
+    jobs: cases at a time, the number of cores if None.
+    out: folder for the record.
+    keep: which outputs the record keeps: all, non-identical, none.
+    resume: the record of an earlier run to go on with.
+    cache: whether results of an earlier run may be taken, True if None.
+    """
+
+    timeout: float | None
+    memory: int | None
+    repeat: int | None
+    fail_on: str | None
+    python: str | None
+    env: Sequence[str]
+    jobs: int | None
+    out: str | Path | None
+    keep: str | None
+    resume: str | Path | None
+    cache: bool | None
+
+
 def run(
     *targets: str | Path,
     k: str | None = None,
     paths: Sequence[str] | None = None,
-    timeout: float | None = None,
-    fail_on: str | None = None,
-    python: str | None = None,
-    out: str | Path | None = None,
+    **choices: Unpack[Choices],
 ) -> RunResult:
     """Run cases on their paths and compare what comes out; `parity run` from Python.
 
@@ -70,10 +99,7 @@ def run(
         targets: case files, folders, ids or globs over ids; none for `cases` in [tool.parity].
         k: an expression over ids, as pytest's -k.
         paths: run these instead of the paths that the cases name.
-        timeout: seconds a path may take.
-        fail_on: the mildest grade that is a finding.
-        python: interpreter of the environment under test, this one if None.
-        out: folder for the record.
+        choices: see `Choices`.
 
     Returns:
         The judged rows; `table()` makes a pandas DataFrame of them.
@@ -82,7 +108,7 @@ def run(
         UserError: a case file or an argument is wrong; NothingSelected if nothing matched.
     """
     config = load_config(Path.cwd())
-    chosen = options(config, timeout=timeout, fail_on=fail_on, python=python, out=out)
+    chosen = options(config, **choices)
     selection = select(targets, k=k, paths=paths, config=config)
     if selection.errors:
         raise selection.errors[0]
@@ -92,33 +118,76 @@ def run(
 
 
 def options(
-    config: Config,
-    *,
-    timeout: float | None = None,
-    fail_on: str | None = None,
-    python: str | None = None,
-    out: str | Path | None = None,
+    config: Config, *, say: Callable[[str], None] = lambda line: None, **choices: Unpack[Choices]
 ) -> Options:
     """The options of a run, checked; what is None is taken from the configuration.
+
+    Args:
+        config: of the project.
+        say: told what is being done while an environment is made.
+        choices: see `Choices`.
 
     Raises:
         UserError: a value is not allowed.
     """
     from parity.engine.run import Options
+    from parity.engine.workers import Limits
 
-    timeout = config.timeout if timeout is None else timeout
+    given = {name: value for name, value in choices.items() if value is not None}
+    timeout = float(given.get("timeout", config.timeout))  # type: ignore[arg-type]
     if not 0 < timeout < math.inf:
         raise UserError(f"wrong timeout (got {timeout:g}; allowed a positive number of seconds)")
-    fail_on = config.fail_on if fail_on is None else fail_on
-    if fail_on not in GRADES:
+    memory = _positive("memory", given.get("memory", config.memory), "bytes")
+    repeats = _positive("repeat", given.get("repeat", 1), "times")
+    jobs = _positive("jobs", given.get("jobs", os.cpu_count() or 1), "cases at a time")
+    reports = None if config.reports is None else config.root / config.reports
+    out = given.get("out", reports)
+    resume = given.get("resume")
+    return Options(
+        fail_on=_one_of("grade", given.get("fail_on", config.fail_on), GRADES),
+        environments=_environments(config, say, **choices),
+        limits=Limits(timeout=timeout, memory=memory, repeats=repeats or 1),
+        jobs=jobs or 1,
+        out=None if out is None else Path(str(out)),
+        keep=_one_of("value of keep", given.get("keep", config.keep), KEEP),
+        resume=None if resume is None else Path(str(resume)),
+        cache=bool(given.get("cache", True)),
+    )
+
+
+def _positive(name: str, value: Any, what: str) -> int | None:
+    if value is not None and value <= 0:
+        raise UserError(f"wrong {name} (got {value}; allowed a positive number of {what})")
+    return None if value is None else int(value)
+
+
+def _one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
+    if value not in allowed:
         raise UserError(
-            f"unknown grade (got {fail_on}; allowed {', '.join(GRADES)})",
-            hint=did_you_mean(fail_on, GRADES),
+            f"unknown {what} (got {value}; allowed {', '.join(allowed)})",
+            hint=did_you_mean(value, allowed),
         )
-    if out is None and config.reports is not None:
-        out = config.root / config.reports
-    folder = None if out is None else Path(out)
-    return Options(timeout=timeout, fail_on=fail_on, python=python, out=folder)
+    return str(value)
+
+
+def _environments(
+    config: Config, say: Callable[[str], None], **choices: Unpack[Choices]
+) -> tuple[Environment, ...]:
+    from parity.engine.environment import Environment
+    from parity.engine.provision import resolve
+
+    python, names = choices.get("python"), choices.get("env") or ()
+    if python is not None and names:
+        raise UserError(
+            "--python and --env exclude each other", hint=f"give --env NAME={python} as well"
+        )
+    if python is not None:
+        return (Environment(python=python),)
+    found = [resolve(name, config, say=say) for name in names] or [Environment()]
+    repeated = [e.name for i, e in enumerate(found) if e.name in [o.name for o in found[:i]]]
+    if repeated:
+        raise UserError(f"environment {repeated[0]} is named twice")
+    return tuple(found)
 
 
 def select(

@@ -17,13 +17,15 @@ import click
 
 from parity import __version__
 from parity.casefile.case import GRADES
+from parity.config import KEEP
 from parity.errors import CaseFileError, NothingSelected, UserError
 from parity.report.numbers import plural
 from parity.report.render import FORMATS
 
 if TYPE_CHECKING:
     from parity.api import Selection
-    from parity.engine.run import Options, RunResult
+    from parity.engine.run import Options
+    from parity.record.result import RunResult
 
 OK, FINDING, USAGE, FAULT, NOTHING, INTERRUPTED = 0, 1, 2, 3, 5, 130
 _PRECEDENCE = (INTERRUPTED, FAULT, USAGE, FINDING, NOTHING, OK)
@@ -92,7 +94,33 @@ def _selectors(command: _Command) -> _Command:
 )
 @click.option("--out", metavar="DIR", help="Keep a record of the run in this folder.")
 @click.option(
+    "--keep",
+    type=click.Choice(KEEP),
+    help="Which outputs the record keeps, as raw bits [non-identical].",
+)
+@click.option("--resume", metavar="RECORD", help="Go on with the run of this record.")
+@click.option(
     "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
+)
+@click.option(
+    "--env",
+    multiple=True,
+    metavar="NAME[=PYTHON]",
+    help="Run in this environment, of [tool.parity.environments] or an interpreter under a name; "
+    "may be repeated, then every case runs in each.",
+)
+@click.option("-j", "--jobs", type=int, metavar="N", help="Cases at a time [number of cores].")
+@click.option(
+    "--memory", type=int, metavar="BYTES", help="Memory that a path may take beside its libraries'."
+)
+@click.option(
+    "--repeat",
+    type=int,
+    metavar="N",
+    help="Run each path N times, each in a fresh process; report bits that change.",
+)
+@click.option(
+    "--no-cache", is_flag=True, help="Run everything, also what an earlier run has the result of."
 )
 @click.option(
     "--format",
@@ -108,6 +136,7 @@ def run(
     paths: str | None,
     kind: str,
     verbose: bool,
+    no_cache: bool,
     **chosen: Any,
 ) -> int:
     """Run cases on their paths and compare what comes out.
@@ -120,7 +149,7 @@ def run(
     from parity.config import load_config
 
     config = load_config(Path.cwd())
-    how = options(config, **chosen)
+    how = options(config, say=_say, cache=not no_cache, **chosen)
     selection = select(targets, k=expression, paths=_split(paths), config=config)
     _complain(selection.errors)
     if not selection.items:
@@ -210,7 +239,7 @@ def import_(source: str, groups: tuple[str, ...], output: str, python: str | Non
 def schema() -> int:
     """Print the JSON Schema of case files, for editors."""
     from parity.casefile.json_schema import json_schema
-    from parity.report.json import dumps
+    from parity.record.encoding import dumps
 
     _write(dumps(json_schema(), indent=2) + "\n")
     return OK
@@ -315,6 +344,10 @@ def _split(paths: str | None) -> list[str] | None:
 
 def _codes(selection: Selection) -> list[int]:
     return [USAGE] if selection.errors else [OK]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _worst(codes: Iterable[int]) -> int:

@@ -24,8 +24,9 @@ from parity.errors import CaseFileError, UserError
 
 if TYPE_CHECKING:
     from parity.casefile.case import Case
+    from parity.compare.result import CaseResult
     from parity.compare.rows import Row
-    from parity.engine.run import CaseResult, Session
+    from parity.engine.run import Session
 
 _KEY = pytest.StashKey["_Runner"]()
 _SUFFIXES = (".yaml", ".yml")
@@ -184,8 +185,8 @@ class Finding(Exception):
         from parity.report.table import case_lines
 
         failing = [row for row in rows if row.is_finding]
-        lines = [finding([row]).plain.removeprefix("finding: ") for row in failing]
-        lines += [line.plain for line in case_lines(result, None)]
+        lines = [finding(row).plain.removeprefix("finding: ") for row in failing]
+        lines += [line.plain for line in case_lines([result], None)]
         lines += [line for row in failing for line in row.stderr.splitlines()]
         super().__init__("\n".join(lines))
 

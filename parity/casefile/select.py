@@ -57,12 +57,7 @@ def match_ids(chosen: Iterable[Item], patterns: Iterable[str]) -> list[Item]:
     names = [_names(item) for item in chosen]
     kept: set[int] = set()
     for pattern in patterns:
-        glob = pattern.replace("[", "[[]")
-        found = {
-            index
-            for index, each in enumerate(names)
-            if any(fnmatchcase(name, glob) for name in each)
-        }
+        found = {index for index, each in enumerate(names) if _matches(each, pattern)}
         if not found:
             hint = did_you_mean(pattern, dict.fromkeys(name for each in names for name in each))
             raise NothingSelected(f"no case matches '{pattern}'", hint=hint)
@@ -70,10 +65,25 @@ def match_ids(chosen: Iterable[Item], patterns: Iterable[str]) -> list[Item]:
     return [chosen[index] for index in sorted(kept)]
 
 
+def id_matches(case: str, pattern: str) -> bool:
+    """Whether a pattern, as in `match_ids`, names the case of an id."""
+    return _matches(_case_names(case), pattern)
+
+
+def _matches(names: Iterable[str], pattern: str) -> bool:
+    glob = pattern.replace("[", "[[]")
+    return any(fnmatchcase(name, glob) for name in names)
+
+
 def _names(item: Item) -> tuple[str, ...]:
-    """All that an item may be called: its id, and those of its case, of its file and name."""
-    file, _, rest = item.case.id.partition("::")
-    return item.id, item.case.id, f"{file}::{rest.partition(':')[0]}", file
+    """All that an item may be called: its id, and what its case may be called."""
+    return item.id, *_case_names(item.case.id)
+
+
+def _case_names(case: str) -> tuple[str, ...]:
+    """A case's id, and those of its file and name."""
+    file, _, rest = case.partition("::")
+    return case, f"{file}::{rest.partition(':')[0]}", file
 
 
 _Holds = Callable[[str], bool]

@@ -354,3 +354,47 @@ def _builtin(value: Any) -> Any:
     if kind is complex:
         return [value.real, value.imag]
     return dict(value) if isinstance(value, Mapping) else value
+
+
+def from_dict(flat: Mapping[str, Any]) -> Row:
+    """The row that `as_dict` flattened, bit for bit; what is left out has its default.
+
+    Args:
+        flat: as `as_dict` gives it, or its JSON read back, where "NaN", "Infinity" and "-Infinity"
+            stand for what JSON lacks.
+    """
+    known = {name: flat[name] for name in _FLAT if name in flat}
+    for name in ("bound_share", "vacuous"):
+        known[name] = _number(flat.get(name))
+    if known.get("shape") is not None:
+        known["shape"] = tuple(known["shape"])
+    if known.get("values") is not None:
+        known["values"] = tuple(map(_number, known["values"]))
+    if "timings" in known:
+        known["timings"] = {stage: _number(of) for stage, of in known["timings"].items()}
+    known |= {target: _metrics(flat, target) for target in _TARGETS}
+    return Row(**known)
+
+
+def _metrics(flat: Mapping[str, Any], target: str) -> Metrics | None:
+    if flat.get(f"count_{target}") is None:
+        return None
+    histogram = flat.get(f"histogram_{target}")
+    keys = ((name, f"{name}_{target}") for name in _METRICS)
+    return Metrics(
+        **{name: _number(flat[key]) for name, key in keys if key in flat},
+        histogram=None if histogram is None else tuple(histogram),
+        worst=tuple(map(_from_element, flat.get(f"worst_{target}", ()))),
+    )
+
+
+def _from_element(flat: Mapping[str, Any]) -> Element:
+    numbers = {name: _number(flat[name]) for name in ("got", "want", "ulp")}
+    return Element(**{**flat, **numbers, "index": tuple(flat["index"])})
+
+
+def _number(value: Any) -> Any:
+    """A bool, int or float as it is; of [real, imaginary] complex; of a word NaN or infinity."""
+    if type(value) is list:
+        return complex(*map(_number, value))
+    return float(value) if type(value) is str else value

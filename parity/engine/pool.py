@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from parity.engine.workers import Limits, Workers
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Result(Generic[Result]):
+    """What a thread says: a result, that it failed, or that it has ended."""
+
+    value: tuple[Result, ...] = ()
+    error: BaseException | None = None
+    ended: bool = False
 
 
 class Pool(Generic[Task, Result]):
@@ -27,17 +38,17 @@ class Pool(Generic[Task, Result]):
         self._limits = limits
         self._work = work
         self._workers: list[Workers] = []
-        self._results: queue.SimpleQueue[tuple[int, Result | BaseException]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[_Result[Result]] = queue.SimpleQueue()
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Result]]:
-        """Position and result of each task, in the order in which they finish.
+    def run(self, tasks: Iterable[Task]) -> Iterator[Result]:
+        """The result of each task, in the order in which they finish.
 
         The first exception of a task ends all; so does closing the iterator, or Ctrl-C.
         """
-        numbered = iter(enumerate(tasks))
+        rest = iter(tasks)
         lock = threading.Lock()
         threads = [
-            threading.Thread(target=self._serve, args=(numbered, lock), name=f"workers-{i}")
+            threading.Thread(target=self._serve, args=(rest, lock), name=f"workers-{i}")
             for i in range(self._jobs)
         ]
         for thread in threads:
@@ -45,32 +56,31 @@ class Pool(Generic[Task, Result]):
         running = len(threads)
         try:
             while running:
-                position, result = self._results.get()
-                if position < 0:
+                done = self._results.get()
+                if done.error is not None:
+                    raise done.error
+                if done.ended:
                     running -= 1
-                elif isinstance(result, BaseException):
-                    raise result
-                else:
-                    yield position, result
+                for value in done.value:
+                    yield value
         finally:
             for workers in self._workers:
                 workers.stop()
             for thread in threads:
                 thread.join()
 
-    def _serve(self, tasks: Iterator[tuple[int, Task]], lock: threading.Lock) -> None:
+    def _serve(self, tasks: Iterator[Task], lock: threading.Lock) -> None:
         with Workers(self._limits) as workers:
             with lock:
                 self._workers.append(workers)
-            while not workers.stopped:
-                with lock:
-                    position, task = next(tasks, (-1, None))
-                if task is None:
-                    break
-                try:
-                    self._results.put((position, self._work(workers, task)))
-                except BaseException as error:  # noqa: BLE001 - raised again where results are read
-                    if not workers.stopped:
-                        self._results.put((position, error))
-                    break
-        self._results.put((-1, SystemExit()))
+            try:
+                while not workers.stopped:
+                    with lock:
+                        task = list(itertools.islice(tasks, 1))
+                    if not task:
+                        break
+                    self._results.put(_Result((self._work(workers, task[0]),)))
+            except BaseException as error:  # noqa: BLE001 - raised again where results are read
+                if not workers.stopped:
+                    self._results.put(_Result(error=error))
+        self._results.put(_Result(ended=True))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +15,11 @@ from parity.compare.expect import judge
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row, compare_case, groups, reference_rows
 from parity.compare.words import words
-from parity.engine.environment import DEFAULT, Environment
+from parity.engine.environment import Environment
 from parity.engine.pool import Pool
 from parity.engine.workers import Execution, Limits, Workers
 from parity.record.result import RunResult
 from parity.record.store import Store
-from parity.worker.protocol import PathOutcome
 
 Selected = tuple[Case, tuple[str, ...]]
 """A case and the paths of it that are asked for."""
@@ -158,4 +156,95 @@ def run_cases(
         WorkerStartError: the environment cannot execute anything.
         UserError: the record cannot be written, an array file cannot be read.
     """
-    raise NotImplementedError
+    from parity import __version__
+
+    tasks = [
+        _Task(case, paths, environment)
+        for case, paths in selected
+        for environment in options.environments
+    ]
+    store = _store(options, __version__, len(tasks))
+    run = _Run(store, options, progress)
+    interrupted = False
+    try:
+        run.go(tasks)
+    except KeyboardInterrupt:
+        interrupted = True
+    except BaseException:
+        store.close()
+        raise
+    result = RunResult(
+        store.environments(), store.results(), len(tasks), interrupted, store.file
+    )
+    store.finish(result.verdict, interrupted=interrupted)
+    return result
+
+
+def _store(options: Options, version: str, wanted: int) -> Store:
+    facts = {
+        "fail_on": options.fail_on,
+        "environments": [environment.name for environment in options.environments],
+        "repeats": options.limits.repeats,
+        "memory": options.limits.memory,
+        "timeout": options.limits.timeout,
+    }
+    if options.resume is not None:
+        return Store.resume(options.resume, version=version, options=facts, wanted=wanted)
+    return Store(
+        options.out,
+        version=version,
+        options=facts,
+        keep=options.keep,
+        limit=options.keep_limit,
+        wanted=wanted,
+    )
+
+
+class _Run:
+    """The tasks of a run, from what is already known to what is still to be executed."""
+
+    def __init__(
+        self, store: Store, options: Options, progress: Callable[[CaseResult], None]
+    ) -> None:
+        self._store = store
+        self._options = options
+        self._progress = progress
+        self._noted: set[str] = set()
+
+    def go(self, tasks: Sequence[_Task]) -> None:
+        """Do everything that is not recorded yet, each result recorded when it is there."""
+        done = self._store.done() if self._options.resume is not None else {}
+        waiting: list[tuple[int, _Task]] = []
+        for position, task in enumerate(tasks):
+            recorded = done.get((task.case.id, task.environment.name), ())
+            if set(task.paths) <= set(recorded) and self._store.knows(task.case):
+                continue
+            waiting.append((position, task))
+        if waiting:
+            self._execute(waiting)
+
+    def _execute(self, waiting: Sequence[tuple[int, _Task]]) -> None:
+        fail_on = self._options.fail_on
+
+        def work(workers: Workers, item: tuple[int, _Task]) -> _Done:
+            position, task = item
+            result, outputs = _run_task(workers, task, fail_on)
+            return _Done(position, result, outputs, workers.found.get(task.environment.name, {}))
+
+        jobs = max(1, min(self._options.jobs, len(waiting)))
+        for done in Pool(jobs, self._options.limits, work).run(waiting):
+            if done.result.environment not in self._noted:
+                self._noted.add(done.result.environment)
+                self._store.environment(done.result.environment, done.found)
+            self._store.add(done.result, done.outputs, position=done.position)
+            self._progress(done.result)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a thread of the pool hands over."""
+
+    position: int
+    result: CaseResult
+    outputs: Outputs
+    found: Mapping[str, str]

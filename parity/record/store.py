@@ -1,115 +1,360 @@
-"""The record of a run: one SQLite file that is complete up to the last finished case.
-
-Tables (schema version 1, in `PRAGMA user_version`):
-
-run          key TEXT, value TEXT: parity, started, finished (ISO 8601, UTC), verdict
-environment  key TEXT, value TEXT: what the worker found, see `worker.serve.environment`
-cases        id TEXT, file TEXT, point JSON, program JSON
-results      case_id TEXT, kind TEXT (path or reference), path TEXT, output TEXT, row JSON
-"""
+"""The record of a run while it is written; `record.schema` says what is in it."""
 
 from __future__ import annotations
 
 import datetime
 import itertools
-import json
 import sqlite3
-from collections.abc import Callable, Mapping
+import subprocess
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.casefile.case import Case
+from parity.compare.metrics import Metrics
+from parity.compare.result import CaseResult
+from parity.compare.rows import Row, as_dict
+from parity.config import nearest_root
 from parity.errors import UserError
+from parity.record.cases import case_as_dict
+from parity.record.encoding import dumps, loads
+from parity.record.reader import Connection, Recorded
+from parity.record.result import environments_of
+from parity.record.schema import KEEP, SCHEMA, check
+from parity.worker.protocol import pack
 
-SCHEMA_VERSION = 1
-_SCHEMA = """
-CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE environment (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE cases (id TEXT PRIMARY KEY, file TEXT NOT NULL, point TEXT NOT NULL,
-                    program TEXT NOT NULL);
-CREATE TABLE results (case_id TEXT NOT NULL REFERENCES cases, kind TEXT NOT NULL,
-                      path TEXT NOT NULL, output TEXT NOT NULL, row TEXT NOT NULL,
-                      PRIMARY KEY (case_id, kind, path, output));
-"""
+if TYPE_CHECKING:
+    import numpy as np
+
+Outputs = Mapping[tuple[str, str], "np.ndarray"]
+"""Arrays by path (or reference: f64, strict) and output."""
+
+LIMIT = 64 << 20
+"""Bytes of outputs, as stored, that a record holds unless told otherwise."""
+
+_LARGEST = 10**9 - 2**20
+"""SQLite stores no value of a gigabyte."""
+
+_NOTHING = Metrics(count=-1, excluded=-1, nonfinite_want=-1, differing=-1, pattern=-1)
+_DEFAULTS = as_dict(
+    Row(
+        case="",
+        path="",
+        output="",
+        outcome="",
+        f64=_NOTHING,
+        strict=_NOTHING,
+        baseline=_NOTHING,
+    )
+)
+"""A row's fields are not written where they are empty, or what they are by default."""
+
+_COLUMNS = frozenset(("case", "path", "output", "cached", "timings"))
+"""What stands beside the JSON of a row in columns of its own, and not in it."""
 
 
 class Store:
     """A record open for writing. Each case is one transaction: killed, it keeps all before.
 
     Args:
-        folder: made if missing.
+        folder: made if missing; None for a record that vanishes when nobody holds it any more.
         version: of parity.
+        options: how the run is done; a resumed run must be done in the same way.
+        keep: one of `schema.KEEP`.
+        limit: bytes of outputs, as stored, that the record may hold.
+        wanted: how many results there are to be, cases times environments.
 
     Raises:
-        UserError: the folder cannot be written.
+        UserError: the folder cannot be written, or `keep` is not known.
     """
 
-    def __init__(self, folder: Path, *, version: str) -> None:
+    file: Path | None
+    """Where it lies, None if it is to vanish."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        *,
+        version: str,
+        options: Mapping[str, Any] | None = None,
+        keep: str = "non-identical",
+        limit: int = LIMIT,
+        wanted: int = 0,
+    ) -> None:
+        if keep not in KEEP:
+            raise UserError(f"unknown value of keep (got {keep}; allowed {', '.join(KEEP)})")
+        facts = {
+            "parity": version,
+            "started": _now(),
+            "wanted": str(wanted),
+            "options": dumps(options or {}),
+            "keep": keep,
+            "keep_limit": str(limit),
+        }
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.file = _unused(folder)
-            self._db = sqlite3.connect(self.file)
-            # In WAL mode a commit costs no fsync, and a killed process loses none.
-            self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
-            self._db.executescript(_SCHEMA + f"PRAGMA user_version={SCHEMA_VERSION};")
+            self.file = None if folder is None else _unused(folder)
+            self._db = _open(self.file)
+            self._db.executescript(SCHEMA)
+            if folder is not None:
+                facts |= _commit(folder)
+            self._put(facts)
         except (OSError, sqlite3.OperationalError) as error:
             raise UserError(
                 f"{folder}: cannot write a record there: {error}",
                 hint="--out takes a folder that can be written; so does `reports` in [tool.parity]",
             ) from error
-        self._put("run", {"parity": version, "started": _now()})
+        self._keep, self._limit, self._used = keep, limit, 0
 
-    def environment(self, found: Mapping[str, str]) -> None:
-        """Note what the paths run in."""
-        self._put("environment", found)
+    @classmethod
+    def resume(
+        cls,
+        file: Path,
+        *,
+        version: str,
+        options: Mapping[str, Any] | None = None,
+        wanted: int = 0,
+    ) -> Store:
+        """Open a record, finished or not, to go on with its run.
+
+        Raises:
+            UserError: it is not a record, cannot be written, or was made by another version of
+                parity or with other options.
+        """
+        if not file.is_file():
+            raise UserError(f"{file}: no such record", hint="--resume takes one of an earlier run")
+        store = cls.__new__(cls)
+        store.file = file
+        try:
+            with file.open("r+b"):
+                pass  # SQLite would open a file that cannot be written, and fail at the first case
+            store._db = _open(file, checked=True)
+            facts = dict(store._db.execute("SELECT key, value FROM run"))
+            _check_same(file, facts, version, options or {})
+            with store._writing():
+                store._db.execute("DELETE FROM run WHERE key IN ('finished', 'verdict')")
+                store._put({"wanted": str(max(wanted, int(facts["wanted"])))})
+        except (OSError, sqlite3.OperationalError) as error:
+            raise UserError(f"{file}: cannot be resumed: {error}") from error
+        store._keep, store._limit = facts["keep"], int(facts["keep_limit"])
+        store._used = store._db.execute("SELECT total(length(data)) FROM outputs").fetchone()[0]
+        return store
+
+    def environment(self, name: str, found: Mapping[str, str]) -> None:
+        """Note what the paths of an environment run in.
+
+        Raises:
+            UserError: in the run that is resumed it was something else, or the disk is full.
+        """
+        before = environments_of(self._db).get(name)
+        if before is not None and before != dict(found):
+            changed = [
+                f"{key}: {before.get(key, 'none')} then, {found.get(key, 'none')} now"
+                for key in sorted({*before, *found})
+                if before.get(key) != found.get(key)
+            ]
+            raise UserError(
+                f"{self.file}: environment {name} is no longer what it was ({'; '.join(changed)})",
+                hint="start a new run",
+            )
+        with self._writing():
+            rows = [(name, *fact) for fact in found.items()]
+            self._db.executemany("INSERT OR REPLACE INTO environments VALUES (?, ?, ?)", rows)
 
     def add(
-        self,
-        case: Case,
-        rows: list[Mapping[str, Any]],
-        references: list[Mapping[str, Any]],
-        encode: Callable[[Any], str],
+        self, result: CaseResult, outputs: Outputs | None = None, *, position: int | None = None
     ) -> None:
-        """Keep a finished case.
+        """Keep a finished case; one of the same id and environment is replaced.
 
         Args:
-            case: which one.
-            rows: one flat mapping per path and output.
-            references: the same for `f64` and `strict`.
-            encode: to JSON text, non-finite values as strings.
-        """
-        with self._db:
-            self._db.execute(
-                "INSERT INTO cases VALUES (?, ?, ?, ?)",
-                (
-                    case.id,
-                    str(case.file),
-                    json.dumps(dict(case.point), default=str),
-                    json.dumps(case.program.to_wire(), default=str),
-                ),
-            )
-            self._db.executemany(
-                "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
-                [
-                    (case.id, kind, row["path"], row["output"] or "", encode(row))
-                    for kind, some in (("path", rows), ("reference", references))
-                    for row in some
-                ],
-            )
+            result: of the case in one environment.
+            outputs: its bits, as far as they are at hand.
+            position: orders it among the others; None for after all of them.
 
-    def close(self, verdict: str) -> None:
-        """Note the verdict and leave one file behind, without a write-ahead log beside it."""
-        self._put("run", {"finished": _now(), "verdict": verdict})
-        self._db.execute("PRAGMA journal_mode=DELETE")
+        Raises:
+            UserError: the disk is full.
+        """
+        outputs = outputs or {}
+        with self._writing():
+            number = self._add_case(result, position)
+            differing = {r.output for r in result.rows if r.grade not in (None, "identical")}
+            kinds = [("path", row) for row in result.rows]
+            kinds += [("reference", row) for row in result.references]
+            for place, (kind, row) in enumerate(kinds):
+                array = outputs.get((row.path, row.output))
+                left_out = self._keep_bits(row, array, differs=row.output in differing)
+                self._db.execute(
+                    f"INSERT INTO results VALUES ({', '.join('?' * 13)})",
+                    (number, place, kind, *_columns(row), row.sha256, left_out),
+                )
+
+    def done(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """By case id and environment, the paths that are recorded."""
+        found: dict[tuple[str, str], list[str]] = {}
+        rows = self._db.execute(
+            "SELECT case_id, environment, path FROM case_results "
+            "JOIN results ON case_result = number WHERE kind = 'path' "
+            "ORDER BY number, results.position"
+        )
+        for case, environment, path in rows:
+            found.setdefault((case, environment), []).append(path)
+        return {key: tuple(dict.fromkeys(paths)) for key, paths in found.items()}
+
+    def knows(self, case: Case) -> bool:
+        """Whether the case is recorded just as it is; not if its file was edited since then."""
+        found = self._db.execute("SELECT resolved FROM cases WHERE id = ?", (case.id,)).fetchone()
+        return found is not None and found[0] == _resolved(case)[-1]
+
+    def results(self) -> Recorded:
+        """The cases that are recorded now, each read when it is looked at."""
+        return Recorded(self._db)
+
+    def environments(self) -> dict[str, dict[str, str]]:
+        """What is noted of each environment."""
+        return environments_of(self._db)
+
+    def finish(self, verdict: str, *, interrupted: bool = False) -> None:
+        """Note how the run ended and leave one file behind, without a write-ahead log beside it.
+
+        `results` can still be read.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        with self._writing():
+            self._put(
+                {"finished": _now(), "verdict": verdict, "interrupted": str(int(interrupted))}
+            )
+        if self.file is not None:
+            with self._writing():
+                self._db.execute("PRAGMA journal_mode=DELETE")
+
+    def close(self) -> None:
+        """Let go of the file, finished or not; `results` can no longer be read."""
         self._db.close()
 
-    def _put(self, table: str, values: Mapping[str, str]) -> None:
-        with self._db:
-            self._db.executemany(f"INSERT INTO {table} VALUES (?, ?)", values.items())
+    def _put(self, facts: Mapping[str, str]) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", facts.items())
+        self._db.commit()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction; what keeps it from being written is the user's to mend."""
+        try:
+            with self._db:
+                yield
+        except (OSError, sqlite3.OperationalError) as error:
+            raise UserError(
+                f"{self.file or 'the temporary record'}: cannot be written: {error}; "
+                "what was finished before is in it",
+                hint="make room, then: parity run --resume " + str(self.file or ""),
+            ) from error
+
+    def _add_case(self, result: CaseResult, position: int | None) -> int:
+        """The number of a new entry for a case in an environment, in place of an old one."""
+        case = result.case
+        self._db.execute(
+            "INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+            "file = excluded.file, line = excluded.line, name = excluded.name, "
+            "about = excluded.about, resolved = excluded.resolved",
+            _resolved(case),
+        )
+        key = (case.id, result.environment)
+        self._db.execute("DELETE FROM case_results WHERE case_id = ? AND environment = ?", key)
+        last = "SELECT coalesce(max(position) + 1, 0) FROM case_results"
+        if position is None:
+            position = self._db.execute(last).fetchone()[0]
+        texts = map(dumps, (result.groups, result.words, result.notes))
+        added = self._db.execute(
+            "INSERT INTO case_results VALUES (NULL, ?, ?, ?, ?, ?, ?)", (*key, position, *texts)
+        )
+        assert added.lastrowid is not None
+        return added.lastrowid
+
+    def _keep_bits(self, row: Row, array: np.ndarray | None, *, differs: bool) -> str | None:
+        """Store an output unless that is not wanted; why it is left out, None if it is not."""
+        if row.sha256 is None:
+            return None
+        if self._db.execute("SELECT 1 FROM outputs WHERE sha256 = ?", (row.sha256,)).fetchone():
+            return None
+        if array is None:
+            return "absent"
+        if self._keep == "none" or (self._keep == "non-identical" and not differs):
+            return "keep"
+        wire = pack(array)
+        raw = wire["data"]
+        small = zlib.compress(raw, 1)
+        data, compression = (small, "zlib") if len(small) < len(raw) else (raw, None)
+        if self._used + len(data) > self._limit or len(data) > _LARGEST:
+            return "limit"
+        self._db.execute(
+            "INSERT INTO outputs VALUES (?, ?, ?, ?, ?)",
+            (row.sha256, wire["dtype"], dumps(wire["shape"]), compression, data),
+        )
+        self._used += len(data)
+        return None
+
+
+def _columns(row: Row) -> tuple[Any, ...]:
+    """The columns of a row from `path` to `row`."""
+    flat = as_dict(row)
+    rest = {k: v for k, v in flat.items() if k not in _COLUMNS and v not in (None, _DEFAULTS[k])}
+    return (
+        row.path,
+        row.output,
+        row.outcome,
+        row.grade,
+        row.status,
+        int(row.cached),
+        dumps(row.timings),
+        dumps(rest),
+    )
+
+
+def _resolved(case: Case) -> tuple[Any, ...]:
+    """The columns of a case."""
+    rest = case_as_dict(case)
+    beside = [rest.pop(name) for name in ("id", "file", "line", "name", "about")]
+    return (*beside, dumps(rest))
+
+
+def _open(file: Path | None, *, checked: bool = False) -> Connection:
+    """A database to write to; without a file one that SQLite removes when it is closed."""
+    db = sqlite3.connect("" if file is None else file, timeout=10, factory=Connection)
+    if checked:
+        assert file is not None
+        check(db, file)
+    # In WAL mode a commit costs no fsync, and a killed process loses none.
+    db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;")
+    return db
+
+
+def _check_same(
+    file: Path, facts: Mapping[str, str], version: str, options: Mapping[str, Any]
+) -> None:
+    """See that a record was made in the way in which it is to be continued."""
+    if facts["parity"] != version:
+        raise UserError(
+            f"{file}: was written by another parity (got {facts['parity']}; allowed {version})",
+            hint="start a new run",
+        )
+    then, now = loads(facts["options"]), loads(dumps(options))
+    differing = [
+        f"{name}: {dumps(then.get(name))} then, {dumps(now.get(name))} now"
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
+    ]
+    if differing:
+        raise UserError(
+            f"{file}: was run with other options ({'; '.join(differing)})",
+            hint="give the same ones, or start a new run",
+        )
 
 
 def _unused(folder: Path) -> Path:
     """A file name after the time; a number follows where two runs start in one second."""
+    folder.mkdir(parents=True, exist_ok=True)
     stem = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     for number in itertools.count(1):
         file = folder / (f"{stem}.sqlite" if number == 1 else f"{stem}-{number}.sqlite")
@@ -123,3 +368,13 @@ def _unused(folder: Path) -> Path:
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _commit(folder: Path) -> dict[str, str]:
+    """The commit of the project's working tree, nothing where there is none or no git."""
+    command = ["git", "-C", str(nearest_root(folder)), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"commit": done.stdout.strip()}

@@ -1,62 +1,59 @@
-"""JSON that every reader takes: no NaN or Infinity literals, no NumPy types."""
+"""A run as one JSON object, written a row at a time."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from parity.compare.rows import as_dict
+from parity.record.encoding import dumps
+
 if TYPE_CHECKING:
-    from parity.engine.run import RunResult
+    from parity.record.result import RunResult
 
 FORMAT = "parity-run/1"
 
 
-def run_as_dict(result: RunResult) -> dict[str, Any]:
-    """A run as one object: format, verdict, environment, rows, references and groups.
+def run_json(result: RunResult) -> Iterator[str]:
+    """A run as the pieces of one JSON object, of which `rows` has one to a line.
 
-    Rows are flat, as `compare.rows.as_dict` gives them; `groups` maps case id and output name to
-    the lists of paths that gave equal bits.
+    Its keys: format, verdict, wanted, done, record, environment (of the first, where there are
+    several), environments (by name), rows and references (flat, as `compare.rows.as_dict` gives
+    them), groups (for each case, environment and output the lists of paths that gave equal bits).
     """
-    from parity.compare.rows import as_dict
-
-    return {
+    head = {
         "format": FORMAT,
         "verdict": result.verdict,
         "wanted": result.wanted,
         "done": len(result.cases),
         "record": None if result.record is None else str(result.record),
-        "environment": dict(result.environment),
-        "rows": [as_dict(row) for row in result.rows],
-        "references": [as_dict(row) for case in result.cases for row in case.references],
-        "groups": {case.case.id: case.groups for case in result.cases},
+        "environment": result.environment,
+        "environments": result.environments,
     }
+    yield "{" + ",\n".join(f"{dumps(key)}: {dumps(value)}" for key, value in head.items())
+    yield from _list("rows", map(as_dict, result.rows))
+    yield from _list(
+        "references", (as_dict(row) for case in result.cases for row in case.references)
+    )
+    yield from _list("groups", _groups(result))
+    yield "}\n"
 
 
-def dumps(value: Any, *, indent: int | None = None) -> str:
-    """JSON text of nested mappings, sequences and scalars, in ASCII.
+def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
+    for case in result.cases:
+        for output, paths in case.groups.items():
+            yield {
+                "case": case.case.id,
+                "environment": case.environment,
+                "output": output,
+                "paths": paths,
+            }
 
-    Non-finite floats become the strings "NaN", "Infinity" and "-Infinity".
 
-    Raises:
-        TypeError: something is not a mapping, a sequence or a scalar.
-    """
-    return json.dumps(_plain(value), indent=indent, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """`value` as what `json` takes; NumPy scalars and arrays as Python numbers and lists."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, complex):
-        return [_plain(value.real), _plain(value.imag)]
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        return value if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [_plain(item) for item in value]
-    return value
+def _list(key: str, items: Iterable[Any]) -> Iterator[str]:
+    yield f",\n{dumps(key)}: ["
+    separator = "\n"
+    for item in items:
+        yield separator + dumps(item)
+        separator = ",\n"
+    yield "\n]"

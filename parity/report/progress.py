@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from parity.engine.run import CaseResult
+    from parity.compare.result import CaseResult
 
 
 class Progress:

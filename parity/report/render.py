@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parity.report.numbers import metric
@@ -12,7 +12,7 @@ from parity.report.numbers import metric
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from parity.engine.run import RunResult
+    from parity.record.result import RunResult
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -24,8 +24,8 @@ def render(
     width: int | None = None,
     color: bool = False,
     verbose: bool = False,
-) -> str:
-    """The run as text that ends in a newline.
+) -> Iterator[str]:
+    """The run as pieces of text, the last of which ends in a newline; none is large.
 
     Args:
         result: the run.
@@ -35,9 +35,9 @@ def render(
         verbose: a table for every case, however many there are.
     """
     if kind == "json":
-        from parity.report.json import dumps, run_as_dict
+        from parity.report.json import run_json
 
-        return dumps(run_as_dict(result), indent=1) + "\n"
+        return run_json(result)
     if kind == "csv":
         return _csv(result)
     if kind == "markdown":
@@ -47,27 +47,27 @@ def render(
     return _text(run_lines(result, width, verbose=verbose), color=color)
 
 
-def _csv(result: RunResult) -> str:
+def _csv(result: RunResult) -> Iterator[str]:
     """One line for each row; what has parts is JSON, NaN and Infinity are spelled out."""
     from parity.compare.rows import as_dict
-    from parity.report.json import dumps
+    from parity.record.encoding import dumps
 
-    rows = [as_dict(row) for row in result.rows]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    if rows:
-        writer.writerow(rows[0])
-    for row in rows:
+    for number, row in enumerate(map(as_dict, result.rows)):
+        if number == 0:
+            writer.writerow(row)
         writer.writerow(
             "" if v is None else v if isinstance(v, str) else dumps(v).strip('"')
             for v in row.values()
         )
-    return stream.getvalue()
+        yield _taken(stream)
 
 
-def _text(lines: Sequence[Text], *, color: bool) -> str:
+def _text(lines: Iterable[Text], *, color: bool) -> Iterator[str]:
     if not color:
-        return "".join(f"{line.plain}\n" for line in lines)
+        yield from (f"{line.plain}\n" for line in lines)
+        return
     from rich.console import Console
 
     stream = io.StringIO()
@@ -76,7 +76,15 @@ def _text(lines: Sequence[Text], *, color: bool) -> str:
     )
     for line in lines:
         console.print(line, soft_wrap=True)
-    return stream.getvalue()
+        yield _taken(stream)
+
+
+def _taken(stream: io.StringIO) -> str:
+    """What was written to a stream, which is empty after that."""
+    text = stream.getvalue()
+    stream.seek(0)
+    stream.truncate()
+    return text
 
 
 _MARKDOWN = (
@@ -94,21 +102,22 @@ _MARKDOWN = (
 )
 
 
-def _markdown(result: RunResult) -> str:
+def _markdown(result: RunResult) -> Iterator[str]:
     """A section for each case with a table of its rows, as GitHub reads it."""
     from parity.compare.rows import as_dict
     from parity.report.table import equal_bits
 
-    parts = [f"**{result.verdict}**: {len(result.cases)} of {result.wanted} cases\n"]
+    several = len(result.environments) > 1
+    yield f"**{result.verdict}**: {len(result.cases)} of {result.wanted} cases\n"
     for case in result.cases:
         rows = [as_dict(row) | {"grade": row.grade or row.outcome} for row in case.rows]
         cells = [[_cell(row[name]) for name in _MARKDOWN] for row in rows]
-        parts.append(f"### `{case.case.id}`\n")
-        parts.append(_line(_MARKDOWN) + _line(["---"] * len(_MARKDOWN)))
-        parts[-1] += "".join(map(_line, cells))
+        where = f" in {case.environment}" if several else ""
+        yield f"\n### `{case.case.id}`{where}\n"
+        yield "\n" + _line(_MARKDOWN) + _line(["---"] * len(_MARKDOWN)) + "".join(map(_line, cells))
         notes = (*equal_bits(case), *case.words)
-        parts.append("".join(f"- {_cell(note)}\n" for note in notes))
-    return "\n".join(part for part in parts if part)
+        if notes:
+            yield "\n" + "".join(f"- {_cell(note)}\n" for note in notes)
 
 
 def _line(cells: Sequence[str]) -> str:

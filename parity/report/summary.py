@@ -6,6 +6,8 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -24,8 +26,9 @@ from parity.report.table import (
 
 if TYPE_CHECKING:
     from parity.compare.metrics import Metrics
+    from parity.compare.result import CaseResult
     from parity.compare.rows import Row
-    from parity.engine.run import CaseResult, RunResult
+    from parity.record.result import RunResult
 
 FEW_CASES = 12
 """A run of so few cases shows the table of each."""
@@ -34,32 +37,33 @@ _SEVERITY = ("crashed", "out-of-memory", "timeout", "error", *reversed(GRADES))
 _VERDICT = {"ok": "ok", "findings": "finding", "interrupted": "stale"}
 
 
-def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) -> list[Text]:
-    """A run, a line at a time.
+def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) -> Iterator[Text]:
+    """A run, a line at a time; no more than a case's rows are held at once.
 
     Args:
         result: the run.
         width: terminal cells to a line, None for no limit.
         verbose: a table for every case, however many there are.
     """
+    tally = _Tally()
     every = verbose or len(result.cases) <= FEW_CASES
-    lines: list[Text] = []
     file, after_table = None, False
-    for case in result.cases:
-        if case.case.file != file:
-            file = case.case.file
-            lines.extend(_about(case, width, first=not lines))
+    for _, group in groupby(result.cases, key=lambda one: one.case.id):
+        results = list(group)
+        tally.add(results)
+        if results[0].case.file != file:
+            yield from _about(results[0], width, first=file is None)
+            file = results[0].case.file
             after_table = True
-        if every or not all(map(is_fine, case.rows)):
-            lines.extend([Text(), *case_lines(case, width)])
+        if every or not all(is_fine(row) for one in results for row in one.rows):
+            yield from [Text(), *case_lines(results, width)]
             after_table = True
         else:
-            lines.extend([Text()] if after_table else [])
-            lines.append(one_line(case))
+            yield from [Text()] if after_table else []
+            yield from map(one_line, results)
             after_table = False
-    lines.append(Text())
-    lines.extend(_summary(result, width))
-    return lines
+    yield Text()
+    yield from _summary(result, tally, width)
 
 
 def _about(result: CaseResult, width: int | None, *, first: bool) -> Iterator[Text]:
@@ -70,23 +74,81 @@ def _about(result: CaseResult, width: int | None, *, first: bool) -> Iterator[Te
         yield from folded(Text(result.case.about, style="italic"), width, hanging=0)
 
 
-def _summary(result: RunResult, width: int | None) -> Iterator[Text]:
-    findings = _groups([row for row in result.rows if row.is_finding])
-    for rows in findings:
-        yield from folded(finding(rows).append_text(_where(rows)), width, indent=0)
+@dataclass
+class _Alike:
+    """Rows that fail alike."""
+
+    worst: Row
+    position: int
+    rows: int = 0
+    cases: int = 0
+    last: str = ""
+
+
+@dataclass
+class _Tally:
+    """What a summary says of rows, kept while they pass by."""
+
+    cases: int = 0
+    rows: int = 0
+    failing_rows: int = 0
+    failing_cases: int = 0
+    first: str | None = None
+    noteworthy: str | None = None
+    alike: dict[tuple[str, ...], _Alike] = field(default_factory=dict)
+    expected: dict[tuple[object, ...], Row] = field(default_factory=dict)
+    unsupported: Counter[tuple[str, str]] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, results: Sequence[CaseResult]) -> None:
+        """Count a case, in each of its environments."""
+        case = results[0].case.id
+        rows = [row for result in results for row in result.rows]
+        self.cases += 1
+        self.first = self.first or case
+        self.failing_cases += any(row.is_finding for row in rows)
+        for row in rows:
+            self._add(row)
+            if self.noteworthy is None and not is_fine(row):
+                self.noteworthy = case
+
+    def _add(self, row: Row) -> None:
+        self.rows += 1
+        self.verdicts[verdict_of(row)] += 1
+        if row.outcome == "unsupported":
+            self.unsupported[row.path, row.detail] += 1
+        if row.status == "expected":
+            self.expected.setdefault((row.because, row.link, verdict_of(row), row.path), row)
+        if not row.is_finding:
+            return
+        self.failing_rows += 1
+        key = (row.status, verdict_of(row), row.path, _cause(row))
+        alike = self.alike.setdefault(key, _Alike(row, self.rows))
+        if _badness(row) < _badness(alike.worst):
+            alike.worst, alike.position = row, self.rows
+        alike.rows += 1
+        alike.cases += alike.last != row.case
+        alike.last = row.case
+
+    def findings(self) -> list[_Alike]:
+        """The worst first."""
+        return sorted(self.alike.values(), key=lambda one: (_badness(one.worst), one.position))
+
+
+def _summary(result: RunResult, tally: _Tally, width: int | None) -> Iterator[Text]:
+    several = len(result.environments) > 1
+    findings = tally.findings()
+    for alike in findings:
+        line = finding(alike.worst, rows=alike.rows, cases=alike.cases)
+        yield from folded(line.append_text(_where(alike, several=several)), width, indent=0)
     if len(result.cases) > 1:
-        for line in (*expectations(result.rows), *_unsupported(result.rows)):
+        for line in expectations(list(tally.expected.values())):
             yield from folded(line, width, indent=0)
-        yield from folded(_counts(result), width, indent=0)
-    yield _last(result, findings[0][0] if findings else None)
-
-
-def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows that fail alike, the worst group and in it the worst row first."""
-    alike: dict[tuple[str, ...], list[Row]] = {}
-    for row in sorted(rows, key=_badness):
-        alike.setdefault((row.status, verdict_of(row), row.path, _cause(row)), []).append(row)
-    return list(alike.values())
+        for (path, reason), count in tally.unsupported.items():
+            line = Text(f"unsupported: {path} in {plural(count, 'case')}: {reason}")
+            yield from folded(line, width, indent=0)
+        yield from folded(_counts(result, tally), width, indent=0)
+    yield _last(result, tally, findings[0].worst.case if findings else None)
 
 
 def _badness(row: Row) -> tuple[bool, int, float]:
@@ -106,17 +168,21 @@ def _cause(row: Row) -> str:
     return "tolerance refused" if row.tolerance_refused else ""
 
 
-def finding(rows: Sequence[Row]) -> Text:
-    """A line on rows that fail alike, of which the first is the worst."""
-    worst = rows[0]
-    cases = len({row.case for row in rows})
+def finding(worst: Row, *, rows: int = 1, cases: int = 1) -> Text:
+    """A line on rows that fail alike.
+
+    Args:
+        worst: the worst of them.
+        rows: how many there are.
+        cases: in how many cases.
+    """
     line = Text.assemble((f"{worst.status}: ", STYLES[worst.status]))
     line.append(f"{worst.path} {verdict_of(worst)}")
     line.append(f" in {plural(cases, 'case')}" if cases > 1 else "")
     if _cause(worst):
         line.append(f": {': '.join(filter(None, (worst.error_type, worst.detail)))}")
     else:
-        line.append(_distance(worst, several=len(rows) > 1))
+        line.append(_distance(worst, several=rows > 1))
     return line
 
 
@@ -137,39 +203,41 @@ def _measured(row: Row) -> tuple[Metrics | None, str]:
     return row.baseline, "the baseline"
 
 
-def _where(rows: Sequence[Row]) -> Text:
-    first = rows[0]
-    which = ("worst " if first.baseline else "first ") if len(rows) > 1 else ""
-    return Text(f"; {which}{first.case}[{first.path}]")
+def _where(alike: _Alike, *, several: bool) -> Text:
+    first = alike.worst
+    which = ("worst " if first.baseline else "first ") if alike.rows > 1 else ""
+    environment = f" in {first.environment}" if several else ""
+    return Text(f"; {which}{first.case}[{first.path}]{environment}")
 
 
-def _unsupported(rows: Sequence[Row]) -> Iterator[Text]:
-    alike = Counter((row.path, row.detail) for row in rows if row.outcome == "unsupported")
-    for (path, reason), count in alike.items():
-        yield Text(f"unsupported: {path} in {plural(count, 'case')}: {reason}")
-
-
-def _counts(result: RunResult) -> Text:
-    grades = Counter(verdict_of(row) for row in result.rows)
-    counted = ", ".join(f"{count} {grade}" for grade, count in grades.most_common())
-    cases = plural(len(result.cases), "case")
+def _counts(result: RunResult, tally: _Tally) -> Text:
+    counted = ", ".join(f"{count} {grade}" for grade, count in tally.verdicts.most_common())
+    cases = plural(tally.cases, "case")
+    if len(result.environments) > 1:
+        cases += f" in {len(result.environments)} environments"
     if result.wanted > len(result.cases):
-        cases = f"{len(result.cases)} of {plural(result.wanted, 'case')}"
-    return Text(f"{cases}, {plural(len(result.rows), 'row')}: {counted}")
+        cases = _how_far(result)
+    return Text(f"{cases}, {plural(tally.rows, 'row')}: {counted}")
 
 
-def _last(result: RunResult, worst: Row | None) -> Text:
+def _how_far(result: RunResult) -> str:
+    noun = "case" if len(result.environments) <= 1 else "case and environment"
+    return f"{len(result.cases)} of {plural(result.wanted, noun)}"
+
+
+def _last(result: RunResult, tally: _Tally, worst: str | None) -> Text:
     """Verdict, record, and the command to look further."""
     line = Text.assemble((result.verdict, STYLES[_VERDICT[result.verdict]]))
-    failing = sum(row.is_finding for row in result.rows)
-    if failing:
-        cases = len({row.case for row in result.rows if row.is_finding})
-        line.append(f": {plural(failing, 'row')} in {plural(cases, 'case')}")
+    if tally.failing_rows:
+        rows, cases = plural(tally.failing_rows, "row"), plural(tally.failing_cases, "case")
+        line.append(f": {rows} in {cases}")
     if result.interrupted:
-        line.append(f" after {len(result.cases)} of {plural(result.wanted, 'case')}")
+        line.append(f" after {_how_far(result)}")
     line.append(f" | record: {result.record or 'none (--out DIR keeps one)'}")
-    if result.cases:
-        interesting = worst or next((row for row in result.rows if not is_fine(row)), None)
-        case = interesting.case if interesting else result.cases[0].case.id
-        line.append(f" | look further: parity run {shlex.quote(case)} --format json")
+    case = worst or tally.noteworthy or tally.first
+    if case is not None:
+        command = ["parity", "run", case, "--format", "json"]
+        if result.record is not None:
+            command = ["parity", "show", str(result.record), "--case", case]
+        line.append(f" | look further: {shlex.join(command)}")
     return line

@@ -12,8 +12,8 @@ from parity.report.numbers import element, index, metric
 
 if TYPE_CHECKING:
     from parity.compare.metrics import Metrics
+    from parity.compare.result import CaseResult
     from parity.compare.rows import Row
-    from parity.engine.run import CaseResult
 
 STYLES = {"finding": "bold red", "stale": "bold magenta", "expected": "yellow", "ok": "green"}
 FEW = 4

@@ -1,0 +1,67 @@
+"""Resolved cases as plain data, so that a record can be read without their case files."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from parity.casefile.case import Case, Expectation, Operand, Tolerance, Variant
+from parity.program.spec import ProgramSpec
+from parity.record.encoding import NONFINITE
+
+
+def case_as_dict(case: Case) -> dict[str, Any]:
+    """A case as nested builtins, `file` as text; array files are named, not read."""
+    flat = asdict(case)
+    flat["file"] = str(case.file)
+    for operand in flat["operands"]:
+        operand["file"] = None if operand["file"] is None else str(operand["file"])
+    for entry in flat["expect"]:
+        entry["until"] = None if entry["until"] is None else entry["until"].isoformat()
+    return flat
+
+
+def case_from_dict(flat: Mapping[str, Any]) -> Case:
+    """The case that `case_as_dict` flattened, also after a way through JSON."""
+    known = {name: _tuples(value) for name, value in flat.items() if name != "operands"}
+    known["file"] = Path(known["file"])
+    known["program"] = ProgramSpec.from_wire(known["program"])
+    known["operands"] = tuple(map(_operand, flat["operands"]))
+    known["expect"] = tuple(map(_expectation, known["expect"]))
+    known["variants"] = {name: Variant(**of) for name, of in known["variants"].items()}
+    if known["tolerance"] is not None:
+        known["tolerance"] = Tolerance(**_finite_or_not(known["tolerance"]))
+    return Case(**known)
+
+
+def _operand(flat: Mapping[str, Any]) -> Operand:
+    known = dict(flat)
+    known["shape"] = tuple(known["shape"])
+    known["file"] = None if known["file"] is None else Path(known["file"])
+    known["values"] = _finite_or_not(known["values"])
+    known["parameters"] = _finite_or_not(known["parameters"])
+    return Operand(**known)
+
+
+def _expectation(flat: Mapping[str, Any]) -> Expectation:
+    until = flat["until"] and datetime.date.fromisoformat(flat["until"])
+    return Expectation(**dict(flat) | {"until": until})
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as tuples, which is what everything in a case but an operand's values is made of."""
+    if isinstance(value, Mapping):
+        return {name: _tuples(of) for name, of in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _finite_or_not(value: Any) -> Any:
+    """The floats that JSON has words for, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: _finite_or_not(of) for name, of in value.items()}
+    if isinstance(value, list):
+        return [_finite_or_not(of) for of in value]
+    return float(value) if value in NONFINITE else value

@@ -1,0 +1,158 @@
+"""What a record is made of: the one place where its tables and columns are described.
+
+A record is a SQLite file. `sqlite3`, DB Browser, DuckDB and pandas read it as it is:
+
+```python
+import sqlite3
+import pandas as pd
+
+with sqlite3.connect("reports/2026-01-31T12-00-00.sqlite") as db:
+    rows = pd.read_sql("SELECT * FROM rows WHERE kind = 'path'", db)
+```
+
+In the view `rows` an infinity is a real one; a NaN is NULL, because SQLite has none: `pattern_f64`
+and its like count the elements where only one side is NaN or infinite, and `row` has the words.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from parity.errors import UserError
+
+SCHEMA_VERSION = 2
+"""Stands in `PRAGMA user_version`; goes up with every change below."""
+
+APPLICATION_ID = 0x50524954
+"""Stands in `PRAGMA application_id`: "PRIT", which tells a record from other SQLite files."""
+
+KEEP = ("all", "non-identical", "none")
+"""Whose bits are kept: of every output; of the outputs that not all paths give identically (the
+baseline's and the references' then too); of none."""
+
+METRICS = (
+    "max_abs",
+    "mean_abs",
+    "max_rel",
+    "max_ulp",
+    "mean_ulp",
+    "p99_ulp",
+    "bias_ulp",
+    "rms_rel",
+    "cosine",
+    "sqnr_db",
+    "min_rtol",
+    "min_atol",
+    "pattern",
+)
+"""The metrics that are columns of the view `rows`, each against each of `TARGETS`."""
+
+TARGETS = ("f64", "strict", "baseline")
+STAGES = ("build", "trace", "lower", "convert", "compile", "run", "compare")
+
+_TABLES = """
+CREATE TABLE run (         -- facts of the run, one to a row
+    key TEXT PRIMARY KEY,  -- parity (its version), started, finished (ISO 8601, UTC), verdict,
+                           -- interrupted (0, 1), wanted (cases times environments), options (JSON),
+                           -- keep, keep_limit (bytes), commit (of the project, where it has one)
+    value TEXT NOT NULL    -- as text
+);
+CREATE TABLE environments (   -- what paths ran in
+    name TEXT NOT NULL,       -- the environment, as rows name it
+    key TEXT NOT NULL,        -- python, a package, cpu, platform, devices, a flag
+    value TEXT NOT NULL,      -- its version or value
+    PRIMARY KEY (name, key)
+);
+CREATE TABLE cases (          -- what was run
+    id TEXT PRIMARY KEY,      -- as everywhere
+    file TEXT NOT NULL,       -- the case file, absolute
+    line INTEGER NOT NULL,    -- where it begins
+    name TEXT NOT NULL,       -- the file's name for it
+    about TEXT NOT NULL,      -- the sentence that says what it guards
+    resolved TEXT NOT NULL    -- JSON of the rest: record.cases.case_as_dict
+);
+CREATE TABLE case_results (         -- one case in one environment
+    number INTEGER PRIMARY KEY,     -- refers to it from results
+    case_id TEXT NOT NULL REFERENCES cases,
+    environment TEXT NOT NULL,      -- its name
+    position INTEGER NOT NULL,      -- orders them as they were asked for
+    groups TEXT NOT NULL,           -- JSON: by output, lists of the paths that gave equal bits
+    words TEXT NOT NULL,            -- JSON: a line for each path that is not identical
+    notes TEXT NOT NULL,            -- JSON: what a reader must know of the references
+    UNIQUE (case_id, environment)
+);
+CREATE TABLE results (            -- one path, or reference, and output of a case
+    case_result INTEGER NOT NULL REFERENCES case_results ON DELETE CASCADE,
+    position INTEGER NOT NULL,    -- within it
+    kind TEXT NOT NULL,           -- path or reference
+    path TEXT NOT NULL,           -- its name; f64 or strict
+    output TEXT NOT NULL,         -- its name, empty where there is none
+    outcome TEXT NOT NULL,        -- ok, unsupported, error, crashed, timeout, out-of-memory
+    grade TEXT,                   -- identical, equivalent, divergent, inaccurate, mismatched
+    status TEXT NOT NULL,         -- ok, expected, finding, stale
+    cached INTEGER NOT NULL,      -- 1: taken from an earlier run
+    timings TEXT NOT NULL,        -- JSON: seconds by stage
+    row TEXT NOT NULL,            -- JSON of the rest: compare.rows.as_dict without empty fields
+    sha256 TEXT,                  -- of the output's dtype, shape and bits
+    left_out TEXT,                -- why outputs lacks it: keep, limit, or absent (not at hand)
+    PRIMARY KEY (case_result, position)
+);
+CREATE TABLE outputs (            -- bits, each once however often they came out
+    sha256 TEXT PRIMARY KEY,      -- over dtype, shape and bits
+    dtype TEXT NOT NULL,          -- its name
+    shape TEXT NOT NULL,          -- JSON
+    compression TEXT,             -- zlib, or NULL
+    data BLOB NOT NULL            -- C order, little endian
+);
+"""
+
+
+def _view() -> str:
+    """`rows`: results with the ids they belong to and the figures as columns of their own."""
+    fields = ("detail", "dtype", "count", "differing", "faithful", "accurate", "bound_share")
+    columns = [f"json_extract(row, '$.{name}') AS {name}" for name in fields]
+    for name in (f"{metric}_{target}" for target in TARGETS for metric in METRICS):
+        value = f"json_extract(row, '$.{name}')"
+        columns.append(
+            f"CASE {value} WHEN 'NaN' THEN NULL WHEN 'Infinity' THEN 9e999 "
+            f"WHEN '-Infinity' THEN -9e999 ELSE {value} END AS {name}"
+        )
+    columns += [f"json_extract(timings, '$.{stage}') AS {stage}" for stage in STAGES]
+    return (
+        'CREATE VIEW rows AS SELECT case_id AS "case", environment, kind, path, output, outcome, '
+        f"grade, status, cached, {', '.join(columns)}, sha256, row "
+        "FROM results JOIN case_results ON number = case_result "
+        "ORDER BY case_results.position, number, results.position;"
+    )
+
+
+SCHEMA = (
+    f"{_TABLES}\n{_view()}\n"
+    f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
+)
+
+
+def check(db: sqlite3.Connection, file: Path) -> None:
+    """See that a database is a record that this version can read.
+
+    Raises:
+        UserError: it is something else, or was written by a newer or much older version.
+    """
+    try:
+        identity = db.execute("PRAGMA application_id").fetchone()[0]
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"{file}: is not a record ({error})", hint=_HINT) from None
+    if identity != APPLICATION_ID:
+        raise UserError(f"{file}: is not a record (another kind of SQLite file)", hint=_HINT)
+    if version != SCHEMA_VERSION:
+        age = "newer" if version > SCHEMA_VERSION else "older"
+        hint = "parity of the version that wrote it reads it: SELECT value FROM run"
+        raise UserError(
+            f"{file}: was written by {age} parity (got schema {version}; allowed {SCHEMA_VERSION})",
+            hint="pip install --upgrade parity-harness" if age == "newer" else hint,
+        )
+
+
+_HINT = "records are the .sqlite files that `parity run --out DIR` writes"
