@@ -68,6 +68,7 @@ class Choices(TypedDict, total=False):
     python: interpreter of the environment under test, this one if None.
     env: environments by name, or NAME=path/to/python; each case runs in all of them.
     jobs: cases at a time, the number of cores if None.
+    scheduler: address of a Dask scheduler whose workers run the cases.
     out: folder for the record.
     keep: which outputs the record keeps: all, non-identical, none.
     resume: the record of an earlier run to go on with.
@@ -81,6 +82,7 @@ class Choices(TypedDict, total=False):
     python: str | None
     env: Sequence[str]
     jobs: int | None
+    scheduler: str | None
     out: str | Path | None
     keep: str | None
     resume: str | Path | None
@@ -148,6 +150,7 @@ def options(
         environments=_environments(config, say, **choices),
         limits=Limits(timeout=timeout, memory=memory, repeats=repeats or 1),
         jobs=jobs or 1,
+        scheduler=choices.get("scheduler"),
         out=None if out is None else Path(str(out)),
         keep=_one_of("value of keep", given.get("keep", config.keep), KEEP),
         resume=None if resume is None else Path(str(resume)),

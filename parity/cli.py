@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -25,6 +25,7 @@ from parity.report.render import FORMATS
 if TYPE_CHECKING:
     from parity.api import Selection
     from parity.engine.run import Options
+    from parity.record.cache import Cache
     from parity.record.result import RunResult
 
 OK, FINDING, USAGE, FAULT, NOTHING, INTERRUPTED = 0, 1, 2, 3, 5, 130
@@ -70,6 +71,13 @@ def commands() -> None:
     """Does an op compute the same numbers on every path it is shipped through?"""
 
 
+def _in_reports(command: _Command) -> _Command:
+    """The option that says where records are."""
+    return click.option(
+        "--out", metavar="DIR", help="The folder of the records [`reports` of the configuration]."
+    )(command)
+
+
 def _selectors(command: _Command) -> _Command:
     """The arguments that choose cases and paths."""
     command = click.option(
@@ -110,6 +118,9 @@ def _selectors(command: _Command) -> _Command:
     "may be repeated, then every case runs in each.",
 )
 @click.option("-j", "--jobs", type=int, metavar="N", help="Cases at a time [number of cores].")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler (tcp://…)."
+)
 @click.option(
     "--memory", type=int, metavar="BYTES", help="Memory that a path may take beside its libraries'."
 )
@@ -159,6 +170,32 @@ def run(
     return _worst([result.exit_code, *_codes(selection)])
 
 
+@commands.command()
+@click.argument("record")
+@click.option(
+    "--case", metavar="GLOB", help="Only these cases: an id, a file, or a glob over them."
+)
+@click.option("--path", "paths", metavar="P,P,…", help="Only the rows of these paths.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="How it is written to stdout [table].",
+)
+@click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
+def show(record: str, case: str | None, paths: str | None, kind: str, verbose: bool) -> int:
+    """Show a past run, or one that is still going on, from its record.
+
+    Exits with 0 whatever the run found, with 5 if --case or --path matches nothing.
+    """
+    from parity.record.result import open_record
+
+    result = open_record(record, case=case, paths=_split(paths))
+    _write(_render(result, kind, verbose=verbose))
+    return OK
+
+
 @commands.command("list")
 @_selectors
 def list_(targets: tuple[str, ...], expression: str | None, paths: str | None) -> int:
@@ -168,7 +205,7 @@ def list_(targets: tuple[str, ...], expression: str | None, paths: str | None) -
 
     selection = select(targets, k=expression, paths=_split(paths), config=load_config(Path.cwd()))
     _complain(selection.errors)
-    _write("".join(f"{item.id}\n" for item in selection.items))
+    _write(f"{item.id}\n" for item in selection.items)
     return _worst(_codes(selection))
 
 
@@ -184,7 +221,7 @@ def validate(targets: tuple[str, ...]) -> int:
     cases = sum(len(file.cases) for file in selection.files)
     files = len(selection.files)
     valid = f"{plural(cases, 'case')} in {plural(files, 'file')}"
-    _write(f"{valid} {'is' if cases == 1 else 'are'} valid\n")
+    _write([f"{valid} {'is' if cases == 1 else 'are'} valid\n"])
     return _worst(_codes(selection))
 
 
@@ -198,7 +235,7 @@ def new(op: str, output: str | None) -> int:
     name = Path(output).stem if output else op
     text = template(op, re.sub(r"[^A-Za-z0-9_.-]+", "_", name))
     if output is None:
-        _write(text)
+        _write([text])
         return OK
     try:
         with open(output, "x", encoding="utf-8") as file:
@@ -231,7 +268,7 @@ def import_(source: str, groups: tuple[str, ...], output: str, python: str | Non
         print(f"{name}: left out: {reason}", file=sys.stderr)
     if imported.files:
         print(f"parity run {output} runs them", file=sys.stderr)
-    _write(f"{imported.summary()}\n")
+    _write([f"{imported.summary()}\n"])
     return OK if imported.files else NOTHING
 
 
@@ -241,7 +278,7 @@ def schema() -> int:
     from parity.casefile.json_schema import json_schema
     from parity.record.encoding import dumps
 
-    _write(dumps(json_schema(), indent=2) + "\n")
+    _write([dumps(json_schema(), indent=2), "\n"])
     return OK
 
 
@@ -257,8 +294,32 @@ def doctor(python: str | None) -> int:
     from parity.doctor import diagnose
 
     diagnosis = diagnose(python)
-    _write("".join(f"{line}\n" for line in diagnosis.lines()))
+    _write(f"{line}\n" for line in diagnosis.lines())
     return OK if diagnosis.usable else USAGE
+
+
+@commands.group(cls=_Commands)
+def cache() -> None:
+    """The results of earlier runs that `parity run` does not run again."""
+
+
+@cache.command()
+@_in_reports
+def info(out: str | None) -> int:
+    """Say how many results are kept, and where."""
+    with _cache(out) as kept:
+        found = kept.info()
+        _write([f"{plural(found.entries, 'result')}, {found.size / 2**20:.1f} MiB in {found.file}\n"])
+    return OK
+
+
+@cache.command()
+@_in_reports
+def clear(out: str | None) -> int:
+    """Forget every result that is kept."""
+    with _cache(out) as kept:
+        _write([f"{plural(kept.clear(), 'result')} removed from {kept.file}\n"])
+    return OK
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -328,7 +389,20 @@ def _run(selection: Selection, how: Options) -> RunResult:
         return run_cases(chosen, how, progress=progress)
 
 
-def _render(result: RunResult, kind: str, *, verbose: bool) -> str:
+def _cache(out: str | None) -> Cache:
+    """The cache beside the records."""
+    from parity.config import load_config
+    from parity.record.cache import Cache
+
+    config = load_config(Path.cwd())
+    if out is None and config.reports is None:
+        raise UserError(
+            "no folder for records is configured", hint="--out DIR names it, or reports in pyproject"
+        )
+    return Cache(Path(out) if out is not None else config.root / str(config.reports))
+
+
+def _render(result: RunResult, kind: str, *, verbose: bool) -> Iterator[str]:
     from parity.report.render import render
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -364,12 +438,12 @@ def _complain(errors: Iterable[UserError]) -> None:
             print(f"{prefix}{one}", file=sys.stderr)
 
 
-def _write(text: str) -> None:
+def _write(text: Iterable[str]) -> None:
     """Data on stdout; a reader that has had enough is no error."""
     if sys.stdout is None:
         return
     try:
-        sys.stdout.write(text)
+        sys.stdout.writelines(text)
         sys.stdout.flush()
     except BrokenPipeError:
         _mute()

@@ -186,7 +186,7 @@ class Finding(Exception):
 
         failing = [row for row in rows if row.is_finding]
         lines = [finding(row).plain.removeprefix("finding: ") for row in failing]
-        lines += [line.plain for line in case_lines([result], None)]
+        lines += [line.plain for line in case_lines(result, None)]
         lines += [line for row in failing for line in row.stderr.splitlines()]
         super().__init__("\n".join(lines))
 

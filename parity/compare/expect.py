@@ -26,7 +26,8 @@ def judge(
     A row is `expected` if any entry of `expect` that applies to it comes true. An entry is stale
     for a path that ran if none of the path's rows it speaks of comes true, of each output by itself
     where it names outputs; a path that is `unsupported` or was not run makes none stale. A row
-    that is bad and not expected is a `finding`, whatever else is stale on it.
+    that is bad and not expected is a `finding`, whatever else is stale on it; so is one whose bits
+    changed when it was repeated.
 
     Args:
         case: whose rows they are.
@@ -66,6 +67,11 @@ def _matches(name: str, wanted: str, found: str | None) -> bool:
 def _judge_row(row: Row, entries: Sequence[Expectation], fail_on: str) -> Row:
     if row.tolerance_refused:  # a mistake in the case, which no expectation excuses
         return replace(row, status="finding")
+    if row.nondeterministic:  # no grade says anything of bits that change from run to run
+        said = "nondeterministic: a fresh process gave other bits"
+        return replace(
+            row, status="finding", detail="; ".join(filter(None, (said, row.detail)))
+        )
     for entry in entries:
         if _speaks_of(entry, row) and _comes_true(entry, row):
             return replace(row, status="expected", because=entry.because, link=entry.link)

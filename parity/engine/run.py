@@ -6,11 +6,13 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from parity.casefile.case import Case
+from parity.casefile.exactness import exact_until
 from parity.compare.expect import judge
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row, compare_case, groups, reference_rows
@@ -37,6 +39,7 @@ class Options:
         environments: the environments that every case runs in.
         limits: what a path may take.
         jobs: cases at a time.
+        scheduler: address of a Dask scheduler whose workers run the cases, None for this machine.
         out: folder for the record, None for no record.
         keep: which outputs the record keeps.
         keep_limit: bytes of outputs that the record keeps at most.
@@ -48,6 +51,7 @@ class Options:
     environments: tuple[Environment, ...] = (Environment(),)
     limits: Limits = field(default_factory=Limits)
     jobs: int = 1
+    scheduler: str | None = None
     out: Path | None = None
     keep: str = "non-identical"
     keep_limit: int = 64 << 20
@@ -132,7 +136,7 @@ def _compare(
         reference_rows(case, references),
         {name: groups(outcomes, name) for name in outputs},
         words(case, judged, outcomes, references),
-        references.notes,
+        (*references.notes, *filter(None, [exact_until(case)])),
     )
 
 
@@ -224,15 +228,16 @@ class _Run:
             self._execute(waiting)
 
     def _execute(self, waiting: Sequence[tuple[int, _Task]]) -> None:
-        fail_on = self._options.fail_on
+        limits, scheduler = self._options.limits, self._options.scheduler
+        work = partial(_work, self._options.fail_on)
+        if scheduler is not None:
+            from parity.engine.cluster import Cluster
 
-        def work(workers: Workers, item: tuple[int, _Task]) -> _Done:
-            position, task = item
-            result, outputs = _run_task(workers, task, fail_on)
-            return _Done(position, result, outputs, workers.found.get(task.environment.name, {}))
-
-        jobs = max(1, min(self._options.jobs, len(waiting)))
-        for done in Pool(jobs, self._options.limits, work).run(waiting):
+            results = Cluster(scheduler, limits, work).run(waiting)
+        else:
+            jobs = max(1, min(self._options.jobs, len(waiting)))
+            results = Pool(jobs, limits, work).run(waiting)
+        for done in results:
             if done.result.environment not in self._noted:
                 self._noted.add(done.result.environment)
                 self._store.environment(done.result.environment, done.found)
@@ -242,9 +247,15 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Done:
-    """What a thread of the pool hands over."""
+    """What a thread of the pool, or of the cluster, hands over."""
 
     position: int
     result: CaseResult
     outputs: Outputs
     found: Mapping[str, str]
+
+
+def _work(fail_on: str, workers: Workers, item: tuple[int, _Task]) -> _Done:
+    position, task = item
+    result, outputs = _run_task(workers, task, fail_on)
+    return _Done(position, result, outputs, workers.found.get(task.environment.name, {}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,28 @@ from parity.record.encoding import NONFINITE
 
 
 def case_as_dict(case: Case) -> dict[str, Any]:
-    """A case as nested builtins, `file` as text; array files are named, not read."""
-    flat = asdict(case)
-    flat["file"] = str(case.file)
-    for operand in flat["operands"]:
-        operand["file"] = None if operand["file"] is None else str(operand["file"])
-    for entry in flat["expect"]:
-        entry["until"] = None if entry["until"] is None else entry["until"].isoformat()
-    return flat
+    """A case as nested mappings and sequences; array files are named, not read."""
+    return vars(case) | {
+        "file": str(case.file),
+        "program": _program(case.program),
+        "operands": [_text(operand, "file") for operand in case.operands],
+        "tolerance": case.tolerance and vars(case.tolerance),
+        "expect": [_text(entry, "until") for entry in case.expect],
+        "variants": {name: vars(variant) for name, variant in case.variants.items()},
+    }
+
+
+def _program(program: ProgramSpec) -> dict[str, Any]:
+    return vars(program) | {
+        "operands": [vars(operand) for operand in program.operands],
+        "extra": [vars(operand) for operand in program.extra],
+    }
+
+
+def _text(value: object, name: str) -> dict[str, Any]:
+    """The fields of a dataclass, the named one as text."""
+    found = getattr(value, name)
+    return vars(value) | {name: None if found is None else str(found)}
 
 
 def case_from_dict(flat: Mapping[str, Any]) -> Case:

@@ -25,32 +25,34 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
     Raises:
         TypeError: something is not a mapping, a sequence or a scalar.
     """
-    separators = (",", ":") if indent is None else None
-    return json.dumps(_plain(value), indent=indent, separators=separators, allow_nan=False)
+    if indent is not None:
+        return json.dumps(_plain(value), indent=indent, allow_nan=False)
+    try:
+        return _encode(value)
+    except ValueError:  # something is not finite
+        return _encode(_plain(value))
+
+
+def word(value: float) -> str:
+    """What stands for a float that is not finite."""
+    return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
 
 
 def _plain(value: Any) -> Any:
     """`value` as what `json` takes; NumPy scalars and arrays as Python numbers and lists."""
-    kind = type(value)
-    if kind in _AS_THEY_ARE:
+    if value is None or isinstance(value, str | int):
         return value
-    if kind is dict:
-        return {str(key): _plain(item) for key, item in value.items()}
-    if kind in (list, tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else word(value)
     if isinstance(value, complex):
         return [_plain(value.real), _plain(value.imag)]
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        return value if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
     if isinstance(value, Mapping):
-        return _plain(dict(value))
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return _plain(list(value))
-    return value
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [_plain(item) for item in value]
+    raise TypeError(f"{type(value).__name__} object is not JSON serializable")
 
 
-_AS_THEY_ARE = frozenset((str, int, bool, type(None)))
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_plain).encode

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
-from urllib.parse import quote
 
 from parity.casefile.case import Case
 from parity.casefile.select import id_matches
 from parity.compare.result import CaseResult
-from parity.compare.rows import Row, from_dict
-from parity.errors import UserError
+from parity.compare.rows import Row
+from parity.record.bits import Bits
 from parity.record.cases import case_from_dict
 from parity.record.encoding import loads
-from parity.record.schema import check
-from parity.worker.protocol import unpack
+from parity.record.rows import unpack_metrics, unpack_row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,33 +26,11 @@ FROM case_results JOIN cases ON id = case_id WHERE number = ?
 _RESULTS = """
 SELECT kind, path, output, cached, timings, row FROM results WHERE case_result = ? ORDER BY position
 """
+_MEASUREMENTS = "SELECT metrics FROM measurements WHERE case_result = ? ORDER BY number"
 _FINDINGS = """
 SELECT count(*) FROM results
 WHERE case_result = ? AND kind = 'path' AND status IN ('finding', 'stale')
 """
-
-
-class Connection(sqlite3.Connection):
-    """A connection that is closed when nobody holds it any more."""
-
-    def __del__(self) -> None:
-        self.close()
-
-
-def connect(file: Path) -> Connection:
-    """A record, opened to be read.
-
-    Raises:
-        UserError: there is no such file, it is not a record or of another version.
-    """
-    if not file.is_file():
-        raise UserError(f"{file}: no such record", hint="parity run --out DIR writes one")
-    try:
-        db = sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, factory=Connection)
-        check(db, file)
-    except sqlite3.OperationalError as error:
-        raise UserError(f"{file}: cannot be read ({error})") from None
-    return db
 
 
 class Recorded(Sequence[CaseResult]):
@@ -133,21 +107,14 @@ class Recorded(Sequence[CaseResult]):
             "WHERE case_id = ? AND environment = ? ORDER BY results.position",
             (case, environment),
         )
-        return {
-            (path, output): unpack(
-                {
-                    "dtype": dtype,
-                    "shape": loads(shape),
-                    "data": zlib.decompress(data) if compression else data,
-                }
-            )
-            for path, output, dtype, shape, compression, data in found
-        }
+        return {(path, output): Bits(*columns).array() for path, output, *columns in found}
 
     def _read(self, number: int) -> CaseResult:
         found = self._db.execute(_CASE, (number,)).fetchone()
         id_, environment, groups, words, notes, *about = found
         case = _case(id_, *about)
+        measured = self._db.execute(_MEASUREMENTS, (number,))
+        metrics = [unpack_metrics(loads(text)) for (text,) in measured]
         rows: dict[str, list[Row]] = {"path": [], "reference": []}
         for kind, path, output, cached, timings, row in self._db.execute(_RESULTS, (number,)):
             flat = loads(row) | {
@@ -157,7 +124,7 @@ class Recorded(Sequence[CaseResult]):
                 "cached": bool(cached),
                 "timings": loads(timings),
             }
-            rows[kind].append(from_dict(flat))
+            rows[kind].append(unpack_row(flat, metrics))
         result = CaseResult(
             case,
             environment,

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, overload
 
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row, as_dict
-from parity.record.reader import Recorded, connect
+from parity.errors import NothingSelected
+from parity.record.opening import read
+from parity.record.reader import Recorded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,19 +104,35 @@ class RunResult:
         return pd.DataFrame(map(as_dict, self.rows))
 
 
-def open_record(file: Path | str) -> RunResult:
+def open_record(
+    file: Path | str, *, case: str | None = None, paths: Sequence[str] | None = None
+) -> RunResult:
     """A past run; one that was killed, or still goes on, counts as interrupted.
 
+    Args:
+        file: its record.
+        case: only these cases: an id, a file, or a glob over them.
+        paths: only the rows of these paths.
+
     Raises:
-        UserError: it is not a record, or not one that this version can read.
+        UserError: it is not a record, or not one that this version can read; NothingSelected if
+            it has no such case or path.
     """
-    db = connect(Path(file))
+    db = read(Path(file))
     facts = dict(db.execute("SELECT key, value FROM run"))
     cases = Recorded(db)
+    wanted = max(int(facts["wanted"]), len(cases))
+    if case is not None or paths is not None:
+        cases = cases.select(case, paths)
+        wanted = len(cases)
+        if not cases:
+            of = f" of {' or '.join(paths)}" if paths is not None else ""
+            where = f" in '{case}'" if case is not None else ""
+            raise NothingSelected(f"{file}: has no row{of}{where}")
     return RunResult(
         environments_of(db),
         cases,
-        max(int(facts["wanted"]), len(cases)),
+        wanted,
         interrupted="finished" not in facts or facts["interrupted"] == "1",
         record=Path(file),
     )

@@ -10,8 +10,8 @@ with sqlite3.connect("reports/2026-01-31T12-00-00.sqlite") as db:
     rows = pd.read_sql("SELECT * FROM rows WHERE kind = 'path'", db)
 ```
 
-In the view `rows` an infinity is a real one; a NaN is NULL, because SQLite has none: `pattern_f64`
-and its like count the elements where only one side is NaN or infinite, and `row` has the words.
+In the view `rows` an infinity is a real one; a NaN is NULL, because SQLite has none. `nan_got_f64`
+and its like tell it from a figure that does not exist.
 """
 
 from __future__ import annotations
@@ -27,10 +27,6 @@ SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50524954
 """Stands in `PRAGMA application_id`: "PRIT", which tells a record from other SQLite files."""
 
-KEEP = ("all", "non-identical", "none")
-"""Whose bits are kept: of every output; of the outputs that not all paths give identically (the
-baseline's and the references' then too); of none."""
-
 METRICS = (
     "max_abs",
     "mean_abs",
@@ -45,9 +41,12 @@ METRICS = (
     "min_rtol",
     "min_atol",
     "pattern",
+    "nan_got",
+    "nan_want",
 )
 """The metrics that are columns of the view `rows`, each against each of `TARGETS`."""
 
+_COUNTS = ("pattern", "nan_got", "nan_want")
 TARGETS = ("f64", "strict", "baseline")
 STAGES = ("build", "trace", "lower", "convert", "compile", "run", "compare")
 
@@ -74,7 +73,7 @@ CREATE TABLE cases (          -- what was run
 );
 CREATE TABLE case_results (         -- one case in one environment
     number INTEGER PRIMARY KEY,     -- refers to it from results
-    case_id TEXT NOT NULL REFERENCES cases,
+    case_id TEXT NOT NULL REFERENCES cases,  -- which
     environment TEXT NOT NULL,      -- its name
     position INTEGER NOT NULL,      -- orders them as they were asked for
     groups TEXT NOT NULL,           -- JSON: by output, lists of the paths that gave equal bits
@@ -83,7 +82,8 @@ CREATE TABLE case_results (         -- one case in one environment
     UNIQUE (case_id, environment)
 );
 CREATE TABLE results (            -- one path, or reference, and output of a case
-    case_result INTEGER NOT NULL REFERENCES case_results ON DELETE CASCADE,
+    case_result INTEGER NOT NULL  -- of which case, in which environment
+        REFERENCES case_results ON DELETE CASCADE,
     position INTEGER NOT NULL,    -- within it
     kind TEXT NOT NULL,           -- path or reference
     path TEXT NOT NULL,           -- its name; f64 or strict
@@ -93,10 +93,18 @@ CREATE TABLE results (            -- one path, or reference, and output of a cas
     status TEXT NOT NULL,         -- ok, expected, finding, stale
     cached INTEGER NOT NULL,      -- 1: taken from an earlier run
     timings TEXT NOT NULL,        -- JSON: seconds by stage
-    row TEXT NOT NULL,            -- JSON of the rest: compare.rows.as_dict without empty fields
+    row TEXT NOT NULL,            -- JSON of the other fields, unless empty; of f64, strict and
+                                  -- baseline (metrics against them) the number in measurements
     sha256 TEXT,                  -- of the output's dtype, shape and bits
     left_out TEXT,                -- why outputs lacks it: keep, limit, or absent (not at hand)
     PRIMARY KEY (case_result, position)
+);
+CREATE TABLE measurements (       -- distinct metrics: paths with equal bits share them
+    case_result INTEGER NOT NULL  -- of which case, in which environment
+        REFERENCES case_results ON DELETE CASCADE,
+    number INTEGER NOT NULL,      -- within it
+    metrics TEXT NOT NULL,        -- JSON of compare.metrics.Metrics, unless empty
+    PRIMARY KEY (case_result, number)
 );
 CREATE TABLE outputs (            -- bits, each once however often they came out
     sha256 TEXT PRIMARY KEY,      -- over dtype, shape and bits
@@ -112,18 +120,26 @@ def _view() -> str:
     """`rows`: results with the ids they belong to and the figures as columns of their own."""
     fields = ("detail", "dtype", "count", "differing", "faithful", "accurate", "bound_share")
     columns = [f"json_extract(row, '$.{name}') AS {name}" for name in fields]
-    for name in (f"{metric}_{target}" for target in TARGETS for metric in METRICS):
-        value = f"json_extract(row, '$.{name}')"
-        columns.append(
-            f"CASE {value} WHEN 'NaN' THEN NULL WHEN 'Infinity' THEN 9e999 "
-            f"WHEN '-Infinity' THEN -9e999 ELSE {value} END AS {name}"
+    joins = ""
+    for target in TARGETS:
+        joins += (
+            f" LEFT JOIN measurements AS {target} ON {target}.case_result = results.case_result "
+            f"AND {target}.number = json_extract(row, '$.{target}')"
         )
+        for metric in METRICS:
+            value = f"json_extract({target}.metrics, '$.{metric}')"
+            if metric in _COUNTS:
+                value = f"iif({target}.number IS NULL, NULL, ifnull({value}, 0))"
+            columns.append(
+                f"CASE {value} WHEN 'NaN' THEN NULL WHEN 'Infinity' THEN 9e999 "
+                f"WHEN '-Infinity' THEN -9e999 ELSE {value} END AS {metric}_{target}"
+            )
     columns += [f"json_extract(timings, '$.{stage}') AS {stage}" for stage in STAGES]
     return (
         'CREATE VIEW rows AS SELECT case_id AS "case", environment, kind, path, output, outcome, '
-        f"grade, status, cached, {', '.join(columns)}, sha256, row "
-        "FROM results JOIN case_results ON number = case_result "
-        "ORDER BY case_results.position, number, results.position;"
+        f"grade, status, cached, {', '.join(columns)}, sha256, row FROM results "
+        f"JOIN case_results ON case_results.number = results.case_result{joins} "
+        "ORDER BY case_results.position, case_results.number, results.position;"
     )
 
 
@@ -137,21 +153,24 @@ def check(db: sqlite3.Connection, file: Path) -> None:
     """See that a database is a record that this version can read.
 
     Raises:
-        UserError: it is something else, or was written by a newer or much older version.
+        UserError: it is something else, cannot be read, or has another schema.
     """
     try:
         identity = db.execute("PRAGMA application_id").fetchone()[0]
         version = db.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        raise UserError(f"{file}: cannot be read ({error})") from None
     except sqlite3.DatabaseError as error:
         raise UserError(f"{file}: is not a record ({error})", hint=_HINT) from None
     if identity != APPLICATION_ID:
         raise UserError(f"{file}: is not a record (another kind of SQLite file)", hint=_HINT)
     if version != SCHEMA_VERSION:
-        age = "newer" if version > SCHEMA_VERSION else "older"
-        hint = "parity of the version that wrote it reads it: SELECT value FROM run"
+        newer = version > SCHEMA_VERSION
+        older = "the version that wrote it reads it: SELECT value FROM run WHERE key = 'parity'"
+        who = "a newer" if newer else "an older"
         raise UserError(
-            f"{file}: was written by {age} parity (got schema {version}; allowed {SCHEMA_VERSION})",
-            hint="pip install --upgrade parity-harness" if age == "newer" else hint,
+            f"{file}: was written by {who} parity (got schema {version}; allowed {SCHEMA_VERSION})",
+            hint="pip install --upgrade parity-harness" if newer else older,
         )
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import sqlite3
 import subprocess
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity.casefile.case import Case
-from parity.compare.metrics import Metrics
 from parity.compare.result import CaseResult
-from parity.compare.rows import Row, as_dict
-from parity.config import nearest_root
+from parity.compare.rows import Row
+from parity.config import KEEP, nearest_root
 from parity.errors import UserError
+from parity.record import opening
+from parity.record.bits import Bits
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
-from parity.record.reader import Connection, Recorded
+from parity.record.reader import Recorded
 from parity.record.result import environments_of
-from parity.record.schema import KEEP, SCHEMA, check
-from parity.worker.protocol import pack
+from parity.record.rows import pack_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,20 +35,6 @@ LIMIT = 64 << 20
 _LARGEST = 10**9 - 2**20
 """SQLite stores no value of a gigabyte."""
 
-_NOTHING = Metrics(count=-1, excluded=-1, nonfinite_want=-1, differing=-1, pattern=-1)
-_DEFAULTS = as_dict(
-    Row(
-        case="",
-        path="",
-        output="",
-        outcome="",
-        f64=_NOTHING,
-        strict=_NOTHING,
-        baseline=_NOTHING,
-    )
-)
-"""A row's fields are not written where they are empty, or what they are by default."""
-
 _COLUMNS = frozenset(("case", "path", "output", "cached", "timings"))
 """What stands beside the JSON of a row in columns of its own, and not in it."""
 
@@ -62,7 +46,8 @@ class Store:
         folder: made if missing; None for a record that vanishes when nobody holds it any more.
         version: of parity.
         options: how the run is done; a resumed run must be done in the same way.
-        keep: one of `schema.KEEP`.
+        keep: one of `config.KEEP`: whose bits are kept. `all`: of every output; `non-identical`: of
+            those that not all paths give identically, then of all paths; `none`.
         limit: bytes of outputs, as stored, that the record may hold.
         wanted: how many results there are to be, cases times environments.
 
@@ -94,9 +79,8 @@ class Store:
             "keep_limit": str(limit),
         }
         try:
-            self.file = None if folder is None else _unused(folder)
-            self._db = _open(self.file)
-            self._db.executescript(SCHEMA)
+            self.file = None if folder is None else opening.unused(folder)
+            self._db = opening.create(self.file)
             if folder is not None:
                 facts |= _commit(folder)
             self._put(facts)
@@ -122,14 +106,10 @@ class Store:
             UserError: it is not a record, cannot be written, or was made by another version of
                 parity or with other options.
         """
-        if not file.is_file():
-            raise UserError(f"{file}: no such record", hint="--resume takes one of an earlier run")
         store = cls.__new__(cls)
         store.file = file
         try:
-            with file.open("r+b"):
-                pass  # SQLite would open a file that cannot be written, and fail at the first case
-            store._db = _open(file, checked=True)
+            store._db = opening.reopen(file)
             facts = dict(store._db.execute("SELECT key, value FROM run"))
             _check_same(file, facts, version, options or {})
             with store._writing():
@@ -179,15 +159,21 @@ class Store:
         with self._writing():
             number = self._add_case(result, position)
             differing = {r.output for r in result.rows if r.grade not in (None, "identical")}
-            kinds = [("path", row) for row in result.rows]
-            kinds += [("reference", row) for row in result.references]
-            for place, (kind, row) in enumerate(kinds):
+            rows = (*result.rows, *result.references)
+            packed, metrics = pack_rows(rows)
+            for place, (row, flat) in enumerate(zip(rows, packed, strict=True)):
+                kind = "path" if place < len(result.rows) else "reference"
                 array = outputs.get((row.path, row.output))
                 left_out = self._keep_bits(row, array, differs=row.output in differing)
+                rest = dumps({name: of for name, of in flat.items() if name not in _COLUMNS})
                 self._db.execute(
                     f"INSERT INTO results VALUES ({', '.join('?' * 13)})",
-                    (number, place, kind, *_columns(row), row.sha256, left_out),
+                    (number, place, kind, *_columns(row), rest, row.sha256, left_out),
                 )
+            self._db.executemany(
+                "INSERT INTO measurements VALUES (?, ?, ?)",
+                ((number, place, text) for place, text in enumerate(metrics)),
+            )
 
     def done(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """By case id and environment, the paths that are recorded."""
@@ -217,7 +203,7 @@ class Store:
     def finish(self, verdict: str, *, interrupted: bool = False) -> None:
         """Note how the run ended and leave one file behind, without a write-ahead log beside it.
 
-        `results` can still be read.
+        `results` can still be read. The log stays where another process reads the record just now.
 
         Raises:
             UserError: the disk is full.
@@ -226,9 +212,14 @@ class Store:
             self._put(
                 {"finished": _now(), "verdict": verdict, "interrupted": str(int(interrupted))}
             )
-        if self.file is not None:
-            with self._writing():
+        if self.file is None:
+            return
+        with self._writing():
+            try:
                 self._db.execute("PRAGMA journal_mode=DELETE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else someone is reading it
+                    raise
 
     def close(self) -> None:
         """Let go of the file, finished or not; `results` can no longer be read."""
@@ -282,24 +273,17 @@ class Store:
             return "absent"
         if self._keep == "none" or (self._keep == "non-identical" and not differs):
             return "keep"
-        wire = pack(array)
-        raw = wire["data"]
-        small = zlib.compress(raw, 1)
-        data, compression = (small, "zlib") if len(small) < len(raw) else (raw, None)
-        if self._used + len(data) > self._limit or len(data) > _LARGEST:
+        bits = Bits.of(array)
+        if self._used + len(bits.data) > self._limit or len(bits.data) > _LARGEST:
             return "limit"
-        self._db.execute(
-            "INSERT INTO outputs VALUES (?, ?, ?, ?, ?)",
-            (row.sha256, wire["dtype"], dumps(wire["shape"]), compression, data),
-        )
-        self._used += len(data)
+        columns = (row.sha256, *bits.columns())
+        self._db.execute("INSERT INTO outputs VALUES (?, ?, ?, ?, ?)", columns)
+        self._used += len(bits.data)
         return None
 
 
 def _columns(row: Row) -> tuple[Any, ...]:
-    """The columns of a row from `path` to `row`."""
-    flat = as_dict(row)
-    rest = {k: v for k, v in flat.items() if k not in _COLUMNS and v not in (None, _DEFAULTS[k])}
+    """The columns of a row from `path` to `timings`."""
     return (
         row.path,
         row.output,
@@ -308,7 +292,6 @@ def _columns(row: Row) -> tuple[Any, ...]:
         row.status,
         int(row.cached),
         dumps(row.timings),
-        dumps(rest),
     )
 
 
@@ -317,17 +300,6 @@ def _resolved(case: Case) -> tuple[Any, ...]:
     rest = case_as_dict(case)
     beside = [rest.pop(name) for name in ("id", "file", "line", "name", "about")]
     return (*beside, dumps(rest))
-
-
-def _open(file: Path | None, *, checked: bool = False) -> Connection:
-    """A database to write to; without a file one that SQLite removes when it is closed."""
-    db = sqlite3.connect("" if file is None else file, timeout=10, factory=Connection)
-    if checked:
-        assert file is not None
-        check(db, file)
-    # In WAL mode a commit costs no fsync, and a killed process loses none.
-    db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;")
-    return db
 
 
 def _check_same(
@@ -350,20 +322,6 @@ def _check_same(
             f"{file}: was run with other options ({'; '.join(differing)})",
             hint="give the same ones, or start a new run",
         )
-
-
-def _unused(folder: Path) -> Path:
-    """A file name after the time; a number follows where two runs start in one second."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    for number in itertools.count(1):
-        file = folder / (f"{stem}.sqlite" if number == 1 else f"{stem}-{number}.sqlite")
-        try:
-            file.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        return file
-    raise AssertionError("unreachable")
 
 
 def _now() -> str:

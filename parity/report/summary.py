@@ -21,6 +21,7 @@ from parity.report.table import (
     folded,
     is_fine,
     one_line,
+    side_by_side,
     verdict_of,
 )
 
@@ -56,7 +57,7 @@ def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) ->
             file = results[0].case.file
             after_table = True
         if every or not all(is_fine(row) for one in results for row in one.rows):
-            yield from [Text(), *case_lines(results, width)]
+            yield from [Text(), *case_lines(side_by_side(results), width)]
             after_table = True
         else:
             yield from [Text()] if after_table else []
@@ -236,8 +237,9 @@ def _last(result: RunResult, tally: _Tally, worst: str | None) -> Text:
     line.append(f" | record: {result.record or 'none (--out DIR keeps one)'}")
     case = worst or tally.noteworthy or tally.first
     if case is not None:
-        command = ["parity", "run", case, "--format", "json"]
+        command = ["parity", "run", case]
         if result.record is not None:
             command = ["parity", "show", str(result.record), "--case", case]
-        line.append(f" | look further: {shlex.join(command)}")
+        whole = result.record is None or tally.cases == 1
+        line.append(f" | look further: {shlex.join(command)}{' --format json' if whole else ''}")
     return line

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from parity.report.columns import Column, layout
+from parity.compare.result import CaseResult
 from parity.report.numbers import element, index, metric
 
 if TYPE_CHECKING:
     from parity.compare.metrics import Metrics
-    from parity.compare.result import CaseResult
     from parity.compare.rows import Row
 
 STYLES = {"finding": "bold red", "stale": "bold magenta", "expected": "yellow", "ok": "green"}
@@ -52,6 +52,31 @@ def case_lines(result: CaseResult, width: int | None) -> list[Text]:
     return lines
 
 
+def side_by_side(results: Sequence[CaseResult]) -> CaseResult:
+    """One case in several environments as one result, whose paths name their environment.
+
+    Args:
+        results: of one case, at least one; a single one is returned as it is.
+    """
+    if len(results) == 1:
+        return results[0]
+    by_bits: dict[str, dict[str, list[str]]] = {}
+    for result in results:
+        for row in result.rows:
+            if row.sha256 is not None:
+                alike = by_bits.setdefault(row.output, {})
+                alike.setdefault(row.sha256, []).append(f"{result.environment} {row.path}")
+    return CaseResult(
+        results[0].case,
+        ", ".join(result.environment for result in results),
+        tuple(row for result in results for row in result.rows),
+        tuple(row for result in results for row in result.references),
+        {name: tuple(map(tuple, alike.values())) for name, alike in by_bits.items()},
+        tuple(f"{result.environment} {line}" for result in results for line in result.words),
+        tuple(f"{result.environment}: {note}" for result in results for note in result.notes),
+    )
+
+
 def one_line(result: CaseResult) -> Text:
     """A case in which everything is fine: id, how many paths of which grade, accuracy."""
     line = Text.assemble(("ok  ", STYLES["ok"]), result.case.id)
@@ -82,7 +107,8 @@ def _columns(result: CaseResult) -> list[Column]:
     rows = _ordered(result)
     baseline = f"vs {result.case.baseline}"
     is_baseline = [row.path == result.case.baseline for row in rows]
-    columns = [Column(("", "path"), [Text(row.path) for row in rows])]
+    several = len({row.environment for row in rows}) > 1
+    columns = [Column(("", "path"), [Text(_who(row, several=several)) for row in rows])]
     kinds = dict.fromkeys(_kind(row) for row in result.rows if row.dtype)
     if len({row.output for row in rows if row.output}) > 1 or len(kinds) > 1:
         columns.append(Column(("", "output"), [Text(_output(row)) for row in rows]))
@@ -124,6 +150,11 @@ def _columns(result: CaseResult) -> list[Column]:
     return [column for column in columns if any(cell.plain for cell in column.cells)]
 
 
+def _who(row: Row, *, several: bool) -> str:
+    """The path, after its environment where there are several."""
+    return f"{row.environment} {row.path}" if several else row.path
+
+
 def _ordered(result: CaseResult) -> list[Row]:
     """Paths, then strict and f64; of several outputs one after the other, failed paths first.
 
@@ -132,7 +163,12 @@ def _ordered(result: CaseResult) -> list[Row]:
     few = all(map(_is_few, (*result.rows, *result.references)))
     references = [r for r in result.references if few or r.path == "strict" or r.outcome != "ok"]
     references.sort(key=lambda row: row.path != "strict")
-    rows = [*result.rows, *references]
+    rows = [
+        row
+        for environment in dict.fromkeys(row.environment for row in result.rows)
+        for row in (*result.rows, *references)
+        if row.environment == environment
+    ]
     outputs = list(dict.fromkeys(row.output for row in rows if row.output))
     if len(outputs) == 1:
         return rows
@@ -183,8 +219,11 @@ def equal_bits(result: CaseResult) -> Iterator[str]:
         declared = {
             row.sha256 for row in result.references if (row.path, row.output) == ("strict", output)
         }
+        several = len({row.environment for row in result.rows}) > 1
         faithful = {
-            row.path for row in result.rows if row.output == output and row.sha256 in declared
+            _who(row, several=several)
+            for row in result.rows
+            if row.output == output and row.sha256 in declared
         }
         sets = [(*g, "strict") if faithful.intersection(g) else g for g in groups]
         shown = " ".join("{" + ", ".join(paths) + "}" for paths in sets)

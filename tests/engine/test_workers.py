@@ -1,5 +1,6 @@
 """Workers that crash, hang and run out of memory cost one row each and nothing else."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -10,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity.casefile.case import Case
-from parity.engine.session import Session
+from parity.casefile.case import Case, Variant
+from parity.engine.environment import Environment
+from parity.engine.workers import Limits, Workers
 from parity.errors import WorkerStartError
 from parity.program.spec import OperandSpec, ProgramSpec
 
@@ -33,20 +35,20 @@ def make_case(paths, *, timeout=None, x64=False, dtype="float32", lhs=LHS, rhs=R
         "case", Path("case.yaml"), 1, "case", "", (), {}, spec, (), tuple(paths), paths[0],
         timeout=timeout,
     )  # fmt: skip
-    case.__dict__["arrays"] = (lhs.astype(dtype), rhs.astype(dtype))
+    case.__dict__["arrays"] = lambda: (lhs.astype(dtype), rhs.astype(dtype))
     return case
 
 
 @pytest.fixture(scope="module")
-def session():
-    """One session for the module: a lost worker is replaced, which the tests themselves rely on."""
-    with Session(timeout=60) as opened:
+def workers():
+    """One workers for the module: a lost worker is replaced, which the tests themselves rely on."""
+    with Workers(Limits(timeout=60)) as opened:
         yield opened
 
 
-def execute(session, *paths, **kwargs):
+def execute(workers, *paths, environment=None, **kwargs):
     case = make_case(paths, **kwargs)
-    execution = session.execute(case, paths)
+    execution = workers.execute(case, paths, environment)
     assert [outcome.path for outcome in execution.outcomes] == list(paths)
     return {outcome.path: outcome for outcome in execution.outcomes}, execution.references
 
@@ -64,44 +66,44 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_path_costs_its_own_row(session, bad):
-    outcomes, references = execute(session, "fake-honest", bad, "eager")
+def test_a_bad_path_costs_its_own_row(workers, bad):
+    outcomes, references = execute(workers, "fake-honest", bad, "eager")
     failure = outcomes[bad].failure
     assert (failure.outcome, failure.stage, failure.type, failure.message) == BAD[bad]
     for good in ("fake-honest", "eager"):
         assert outcomes[good].outputs["out"].tolist() == PRODUCT
-    assert references.f64["out"].tolist() == PRODUCT
+    assert references.f64["out"].point.tolist() == PRODUCT
 
 
-def test_the_last_lines_of_stderr_come_with_a_crash(session):
-    outcomes, _ = execute(session, "fake-segfault")
+def test_the_last_lines_of_stderr_come_with_a_crash(workers):
+    outcomes, _ = execute(workers, "fake-segfault")
     assert "about to touch address 0" in outcomes["fake-segfault"].failure.stderr
 
 
-def test_a_hang_is_ended_after_its_limit_and_placed(session):
-    outcomes, references = execute(session, "fake-hang", "eager", timeout=0.5)
+def test_a_hang_is_ended_after_its_limit_and_placed(workers):
+    outcomes, references = execute(workers, "fake-hang", "eager", timeout=0.5)
     failure = outcomes["fake-hang"].failure
     assert (failure.outcome, failure.stage) == ("timeout", "convert")
     assert failure.message == "no answer within 0.5 s"
     assert outcomes["eager"].outputs["out"].tolist() == PRODUCT
-    assert references.strict["out"].tolist() == PRODUCT
+    assert references.strict["out"].point.tolist() == PRODUCT
 
 
-def test_a_path_that_returns_too_much_is_an_error(session):
-    outcomes, _ = execute(session, "fake-too-many")
+def test_a_path_that_returns_too_much_is_an_error(workers):
+    outcomes, _ = execute(workers, "fake-too-many")
     assert outcomes["fake-too-many"].failure.outcome == "error"
 
 
-def test_a_path_whose_package_is_missing_is_an_error_that_names_it(session):
-    outcomes, _ = execute(session, "fake-broken-import", "eager")
+def test_a_path_whose_package_is_missing_is_an_error_that_names_it(workers):
+    outcomes, _ = execute(workers, "fake-broken-import", "eager")
     failure = outcomes["fake-broken-import"].failure
     assert failure.outcome == "error"
     assert failure.type == "ModuleNotFoundError"
     assert "parity_fake_paths_that_does_not_exist" in failure.message
 
 
-def test_a_path_unknown_to_the_environment_is_unsupported(session):
-    outcomes, _ = execute(session, "no-such-path")
+def test_a_path_unknown_to_the_environment_is_unsupported(workers):
+    outcomes, _ = execute(workers, "no-such-path")
     failure = outcomes["no-such-path"].failure
     assert (failure.outcome, failure.message) == (
         "unsupported",
@@ -109,38 +111,38 @@ def test_a_path_unknown_to_the_environment_is_unsupported(session):
     )
 
 
-def test_x64_has_a_worker_of_its_own(session):
+def test_x64_has_a_worker_of_its_own(workers):
     third = np.full((2, 2), 1 / 3)
-    wide, _ = execute(session, "eager", dtype="float64", x64=True, lhs=third, rhs=third)
-    narrow, references = execute(session, "eager", dtype="float64", x64=False, lhs=third, rhs=third)
+    wide, _ = execute(workers, "eager", dtype="float64", x64=True, lhs=third, rhs=third)
+    narrow, references = execute(workers, "eager", dtype="float64", x64=False, lhs=third, rhs=third)
     assert wide["eager"].outputs["out"].dtype == np.float64
     assert narrow["eager"].outputs["out"].dtype == np.float32
     assert references.notes == ("x64 is off: JAX takes float64 as float32",)
-    assert references.f64["out"].dtype == np.float64
+    assert references.f64["out"].point.dtype == np.float64
 
 
-def test_arrays_too_large_for_a_message_travel_unchanged(session):
+def test_arrays_too_large_for_a_message_travel_unchanged(workers):
     rng = np.random.default_rng(0)
     lhs = rng.integers(-4, 5, (1024, 512)).astype(np.float32)
     rhs = rng.integers(-4, 5, (512, 600)).astype(np.float32)
-    outcomes, references = execute(session, "eager", lhs=lhs, rhs=rhs)
+    outcomes, references = execute(workers, "eager", lhs=lhs, rhs=rhs)
     exact = lhs.astype(np.int64) @ rhs.astype(np.int64)
     assert np.array_equal(outcomes["eager"].outputs["out"], exact)
-    assert np.array_equal(references.f64["out"], exact)
-    assert not [f for f in session._folder.iterdir() if not f.name.startswith(("stderr", "state"))]
+    assert np.array_equal(references.f64["out"].point, exact)
+    assert not [f for f in workers._folder.iterdir() if not f.name.startswith(("stderr", "state"))]
 
 
 def test_an_interpreter_that_is_missing_is_the_users_mistake():
-    with Session(python="/nowhere/python") as session, pytest.raises(WorkerStartError) as caught:
-        execute(session, "eager")
+    with Workers() as workers, pytest.raises(WorkerStartError) as caught:
+        execute(workers, "eager", environment=Environment(python="/nowhere/python"))
     assert caught.value.message.startswith("cannot start /nowhere/python: ")
     assert caught.value.hint == "--python takes the path of a Python 3.11+ interpreter that has JAX"
 
 
 def test_an_unknown_xla_flag_is_named_and_stops_the_run(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_no_such_flag=true")
-    with Session() as session, pytest.raises(WorkerStartError) as caught:
-        execute(session, "eager")
+    with Workers() as workers, pytest.raises(WorkerStartError) as caught:
+        execute(workers, "eager")
     assert "the worker died of SIGABRT" in caught.value.message
     assert "--xla_no_such_flag=true" in caught.value.message
 
@@ -150,10 +152,10 @@ def test_nothing_survives_a_host_that_is_killed(tmp_path):
     program = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_session import Session, execute
-with Session() as session:
-    execute(session, "eager")
-    print(next(iter(session._gateways.values()))._process.pid, flush=True)
+from test_workers import Workers, execute
+with Workers() as workers:
+    execute(workers, "eager")
+    print(next(iter(workers._gateways.values()))._process.pid, flush=True)
     input()
 """
     host = subprocess.Popen(
@@ -175,3 +177,43 @@ with Session() as session:
             return
         time.sleep(0.02)
     pytest.fail(f"worker {worker} is still alive two seconds after its host")
+
+
+def test_a_path_that_crashes_among_others_is_tried_again_alone(workers):
+    outcomes, _ = execute(workers, "fake-marks", "fake-crash-when-marked")
+    outcome = outcomes["fake-crash-when-marked"]
+    assert outcome.outputs["out"].tolist() == PRODUCT
+    assert outcome.evidence["retried"] == "crashed in a worker that had run other paths, not alone"
+
+
+def test_bits_that_change_are_reported_by_a_repetition():
+    with Workers(Limits(repeats=2)) as workers:
+        case = make_case(("eager", "fake-random"))
+        execution = workers.execute(case, ("eager", "fake-random"))
+    assert execution.changed == {"fake-random"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA is set from /proc")
+def test_a_memory_limit_costs_one_row_and_not_the_worker():
+    with Workers(Limits(memory=200 << 20)) as workers:
+        outcomes, _ = execute(workers, "eager", "fake-allocates", "jit")
+        failure = outcomes["fake-allocates"].failure
+        assert (failure.outcome, failure.stage) == ("out-of-memory", "run")
+        assert outcomes["jit"].outputs["out"].tolist() == PRODUCT
+        assert len(workers._gateways) == 1
+
+
+def test_variables_of_an_environment_reach_its_workers():
+    environment = Environment("strict", variables={"XLA_FLAGS": "--xla_no_such_flag=true"})
+    with Workers() as workers, pytest.raises(WorkerStartError) as caught:
+        execute(workers, "eager", environment=environment)
+    assert "--xla_no_such_flag=true" in caught.value.message
+
+
+def test_an_option_that_a_path_does_not_take_is_not_ignored(workers):
+    case = make_case(("eager", "odd"))
+    odd = Variant("odd", "eager", compiler_options={"xla_allow_excess_precision": False})
+    case = dataclasses.replace(case, variants={"odd": odd})
+    case.__dict__["arrays"] = lambda: (LHS, RHS)
+    outcomes = {o.path: o for o in workers.execute(case, ("eager", "odd")).outcomes}
+    assert outcomes["odd"].failure.message == "eager takes no compiler_options"

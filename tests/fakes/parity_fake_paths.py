@@ -108,3 +108,37 @@ class CrashOnLoad(Path):
 
     def run(self, program, inputs, probe):
         raise AssertionError("never reached")
+
+
+class Marks(Honest):
+    name = "fake-marks"
+
+    def run(self, program, inputs, probe):
+        os.environ["PARITY_FAKE_MARK"] = "this process has run something"
+        return super().run(program, inputs, probe)
+
+
+class CrashWhenMarked(Honest):
+    name = "fake-crash-when-marked"
+
+    def run(self, program, inputs, probe):
+        if "PARITY_FAKE_MARK" in os.environ:
+            ctypes.string_at(0)
+        return super().run(program, inputs, probe)
+
+
+class Random(Honest):
+    name = "fake-random"
+
+    def run(self, program, inputs, probe):
+        seed = int.from_bytes(os.urandom(4), "little")
+        noise = np.random.default_rng(seed).uniform(size=1).astype(np.float32)
+        return [out + noise for out in super().run(program, inputs, probe)]
+
+
+class Allocates(Path):
+    name = "fake-allocates"
+
+    def run(self, program, inputs, probe):
+        with probe.stage("run"):
+            return [np.ones(1 << 30, np.uint8)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 from parity.casefile.case import Case, Expectation
-from parity.engine.run import CaseResult, Options, RunResult, Session
-from parity.engine.session import Execution
+from parity.compare.expect import judge
+from parity.compare.result import CaseResult
+from parity.compare.rows import compare_case, groups, reference_rows
+from parity.compare.words import words
 from parity.program.spec import ProgramSpec
+from parity.record.result import RunResult
 from parity.worker.protocol import Enclosure, Failure, PathOutcome, References
 
 Made = Mapping[str, Any] | Failure
@@ -82,10 +86,21 @@ class Maker:
         )
         if references is None:
             references = References(f64=enclosed(f64, 1 / 8), strict=enclosed(strict, 0))
-        return Session(Options()).compare(case, list(made), Execution(outcomes, references))
+        compared = compare_case(case, outcomes, references)
+        rows = judge(case, compared, environment={}, fail_on="divergent")
+        outputs = dict.fromkeys(name for outcome in outcomes for name in outcome.outputs)
+        return CaseResult(
+            case,
+            "default",
+            tuple(replace(row, environment="default") for row in rows),
+            tuple(replace(row, environment="default") for row in reference_rows(case, references)),
+            {name: groups(outcomes, name) for name in outputs},
+            words(case, rows, outcomes, references),
+            references.notes,
+        )
 
     def run(self, *results: CaseResult, wanted: int | None = None, **more: Any) -> RunResult:
-        return RunResult({"jax": "0.7.1"}, results, wanted or len(results), **more)
+        return RunResult({"default": {"jax": "0.7.1"}}, results, wanted or len(results), **more)
 
 
 def enclosed(of: Mapping[str, Any] | None, slack: float) -> dict[str, Enclosure]:

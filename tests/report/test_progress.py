@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.engine.run import CaseResult
+from parity.compare.result import CaseResult
 from parity.report.progress import Progress
 
 

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.engine.run import CaseResult
-from parity.report.render import FORMATS, render
+from parity.compare.result import CaseResult
+from parity.record.result import RunResult
+from parity.report import render as rendering
+from parity.report.render import FORMATS
+
+
+def render(result: RunResult, kind: str, **how: bool) -> str:
+    return "".join(rendering.render(result, kind, **how))
 
 
 def test_every_format_ends_in_a_newline(maker: Any, founding: CaseResult) -> None:

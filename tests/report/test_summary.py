@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.engine.run import CaseResult, RunResult
+from parity.compare.result import CaseResult
+from parity.record.result import RunResult
 from parity.report.summary import run_lines
 from parity.worker.protocol import Failure
 
@@ -73,7 +74,12 @@ def test_what_a_file_is_about_stands_once(maker: Any) -> None:
 def test_one_fine_case_ends_in_verdict_record_and_command(maker: Any) -> None:
     shown = lines(maker.run(same(maker, "x"), record=Path("reports/r.sqlite")))
     assert shown[-1] == (
-        "ok | record: reports/r.sqlite | look further: parity run cases/a.yaml::x --format json"
+        "ok | record: reports/r.sqlite | "
+        "look further: parity show reports/r.sqlite --case cases/a.yaml::x --format json"
+    )
+    shown = lines(maker.run(same(maker, "x"), same(maker, "y"), record=Path("r.sqlite")))
+    assert shown[-1] == (
+        "ok | record: r.sqlite | look further: parity show r.sqlite --case cases/a.yaml::x"
     )
     assert "1 case" not in "\n".join(shown)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.engine.run import CaseResult
+from parity.compare.result import CaseResult
 from parity.report.table import case_lines, folded, is_fine, merged, one_line, verdict_of
 from parity.worker.protocol import Failure, References
 
