@@ -185,7 +185,7 @@ def run(
 )
 @click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
 def show(record: str, case: str | None, paths: str | None, kind: str, verbose: bool) -> int:
-    """Show a past run, or one that is still going on, from its record.
+    """Show a run from its record, past or still going on.
 
     Exits with 0 whatever the run found, with 5 if --case or --path matches nothing.
     """
@@ -250,13 +250,15 @@ def new(op: str, output: str | None) -> int:
 
 @commands.command("import")
 @click.argument("source", type=click.Choice(["jax-harnesses"]))
-@click.option("--group", "groups", multiple=True, required=True, help="One or more of JAX's groups.")
+@click.option(
+    "--group", "groups", multiple=True, required=True, help="One or more of JAX's groups."
+)
 @click.option("-o", "--output", metavar="DIR", required=True, help="A new folder for the cases.")
 @click.option(
     "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
 )
 def import_(source: str, groups: tuple[str, ...], output: str, python: str | None) -> int:
-    """Write case files of what others have written: the test harnesses of the installed JAX.
+    """Write case files of the test harnesses of the installed JAX.
 
     They are data and need nothing of JAX's test code. A harness that no case file can say is named
     on stderr with the reason.
@@ -300,7 +302,7 @@ def doctor(python: str | None) -> int:
 
 @commands.group(cls=_Commands)
 def cache() -> None:
-    """The results of earlier runs that `parity run` does not run again."""
+    """Look after the results that need not be run again."""
 
 
 @cache.command()
@@ -309,7 +311,9 @@ def info(out: str | None) -> int:
     """Say how many results are kept, and where."""
     with _cache(out) as kept:
         found = kept.info()
-        _write([f"{plural(found.entries, 'result')}, {found.size / 2**20:.1f} MiB in {found.file}\n"])
+        _write(
+            [f"{plural(found.entries, 'result')}, {found.size / 2**20:.1f} MiB in {found.file}\n"]
+        )
     return OK
 
 
@@ -397,7 +401,8 @@ def _cache(out: str | None) -> Cache:
     config = load_config(Path.cwd())
     if out is None and config.reports is None:
         raise UserError(
-            "no folder for records is configured", hint="--out DIR names it, or reports in pyproject"
+            "no folder for records is configured",
+            hint="--out DIR names it, or reports in [tool.parity] of pyproject.toml",
         )
     return Cache(Path(out) if out is not None else config.root / str(config.reports))
 

@@ -25,7 +25,7 @@ from parity.record.bits import Bits
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
 from parity.record.fingerprint import source_digest
-from parity.record.opening import Connection
+from parity.record.opening import Database
 from parity.record.rows import pack_rows, unpack_metrics, unpack_row
 
 if TYPE_CHECKING:
@@ -44,9 +44,6 @@ NOT_IN_KEY = frozenset(
 _REPEATABLE = ("ok", "unsupported", "error")
 _NOT_KEPT = ("case", "environment", "cached", "status", "because", "link")
 _LOOK_EVERY = 64
-_PATIENCE = 10.0
-"""Seconds to wait for another process."""
-
 _VERSION = 1
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
@@ -99,7 +96,7 @@ class Info:
 
 
 class Cache:
-    """The results that are kept in a folder; leaving the context closes it.
+    """The results that are kept in a folder, for one thread; leaving the context closes it.
 
     Args:
         folder: of the records; made if missing.
@@ -109,8 +106,9 @@ class Cache:
     def __init__(self, folder: Path, *, limit: int = LIMIT) -> None:
         self.file = folder / NAME
         self._limit = limit
-        self._db: sqlite3.Connection | None = None
+        self._db: Database | None = None
         self._usable = True
+        self._was_damaged = False
         self._seen: dict[int, Mapping[str, str]] = {}
         self._contents: dict[Path, str] = {}
         self._touched: list[str] = []
@@ -191,7 +189,7 @@ class Cache:
         kept = {k: Bits.of(array) for k, array in (outputs or {}).items() if k[1] in differing}
         size = len(packed) + sum(len(bits.data) for bits in kept.values())
 
-        def write(db: sqlite3.Connection) -> None:
+        def write(db: Database) -> None:
             facts = dumps(dict(found))
             db.execute("INSERT OR IGNORE INTO environments (facts) VALUES (?)", (facts,))
             db.execute(
@@ -208,7 +206,9 @@ class Cache:
             self._tidy()
 
     def info(self) -> Info:
-        """How much there is."""
+        """How much there is; looking makes no file."""
+        if not self.file.exists():
+            return Info(self.file, 0, 0)
         query = "SELECT count(*), coalesce(sum(size), 0) FROM entries"
         entries, size = self._guarded(lambda db: db.execute(query).fetchone()) or (0, 0)
         return Info(self.file, entries, size)
@@ -216,6 +216,8 @@ class Cache:
     def clear(self) -> int:
         """Forget everything; how many results there were."""
         entries = self.info().entries
+        if not self.file.exists():
+            return 0
         self._guarded(lambda db: db.execute("DELETE FROM entries"))
         self._guarded(lambda db: db.execute("DELETE FROM environments"))
         self._guarded(lambda db: db.execute("VACUUM"))
@@ -223,8 +225,8 @@ class Cache:
 
     def close(self) -> None:
         """Note what was used and let go of the file."""
-        self._tidy()
         if self._db is not None:
+            self._tidy()
             self._db.close()
             self._db = None
 
@@ -247,7 +249,7 @@ class Cache:
         now, touched, self._touched = time.time(), self._touched, []
         self._put_since_look = 0
 
-        def write(db: sqlite3.Connection) -> None:
+        def write(db: Database) -> None:
             rows = ((now, key) for key in touched)
             db.executemany("UPDATE entries SET used = ? WHERE key = ?", rows)
             (size,) = db.execute("SELECT coalesce(sum(size), 0) FROM entries").fetchone()
@@ -261,7 +263,7 @@ class Cache:
 
         self._guarded(write)
 
-    def _guarded(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _guarded(self, work: Callable[[Database], T]) -> T | None:
         """Do something in a transaction; None, and one warning, where that cannot be done."""
         while self._usable:
             try:
@@ -273,6 +275,8 @@ class Cache:
                 _log.warning("%s: cannot be used (%s)", self.file, error)
                 self._usable = False
             except sqlite3.DatabaseError as error:
+                if type(error) is not sqlite3.DatabaseError:
+                    raise  # a mistake of ours
                 self._set_aside(error)
         return None
 
@@ -283,6 +287,7 @@ class Cache:
         if self._db is not None:
             self._db.close()
             self._db = None
+        self._usable, self._was_damaged = not self._was_damaged, True
         try:
             self.file.replace(aside)
             for suffix in ("-wal", "-shm"):
@@ -291,9 +296,9 @@ class Cache:
             self._usable = False
 
 
-def _open(file: Path) -> Connection:
+def _open(file: Path) -> Database:
     file.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(file, timeout=_PATIENCE, isolation_level="IMMEDIATE", factory=Connection)
+    db = Database(file, isolation_level="IMMEDIATE")
     if db.execute("PRAGMA user_version").fetchone()[0] not in (0, _VERSION):
         raise sqlite3.DatabaseError("of another version of parity")
     with suppress(sqlite3.OperationalError):  # another process is just doing so

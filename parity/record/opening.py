@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
 import sqlite3
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from parity.errors import UserError
@@ -15,34 +20,100 @@ _PATIENCE = 10.0
 """Seconds to wait for another process that has a record open."""
 
 
-class Connection(sqlite3.Connection):
-    """A connection that is closed when nobody holds it any more."""
+class Database:
+    """A SQLite database that is closed when nobody holds it any more.
+
+    sqlite3's own connections are part of a reference cycle, and are closed some time later.
+
+    Args:
+        file: a path, a `file:` URI, or "" for a database that SQLite removes when it is closed.
+        how: keyword arguments of `sqlite3.connect`.
+    """
+
+    def __init__(self, file: Path | str, **how: Any) -> None:
+        self._connection: sqlite3.Connection = sqlite3.connect(
+            file, timeout=_PATIENCE, check_same_thread=False, **how
+        )
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> sqlite3.Cursor:
+        """Run a statement."""
+        return self._connection.execute(sql, values)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
+        """Run a statement for each row of values."""
+        self._connection.executemany(sql, rows)
+
+    def executescript(self, sql: str, /) -> None:
+        """Run several statements."""
+        self._connection.executescript(sql)
+
+    def close(self) -> None:
+        """Let go of the file, now."""
+        self._connection.close()
+
+    def __enter__(self) -> None:
+        """Begin a transaction; leaving the context commits it, an exception rolls it back."""
+        self._connection.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._connection.__exit__(*error)
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_connection"):  # else it could not be opened
+            self.close()
 
 
-def read(file: Path) -> Connection:
+def read(file: Path) -> Database:
     """A record, opened to be read.
 
     Raises:
         UserError: there is no such file, it is not a record or of another version.
     """
     _see_that_it_is_there(file)
-    db = sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, factory=Connection)
+    db = Database(f"file:{quote(str(file))}?mode=ro", uri=True)
     check(db, file)
     return db
 
 
-def create(file: Path | None) -> Connection:
-    """A new record, in an empty file; without one it lies where SQLite removes it at the end."""
-    db = sqlite3.connect("" if file is None else file, timeout=_PATIENCE, factory=Connection)
+def create(folder: Path, facts: Mapping[str, str]) -> Path:
+    """A new record in a folder, which is made if missing; it has a name only when it is whole.
+
+    Args:
+        folder: where.
+        facts: rows of the table `run`.
+
+    Returns:
+        The file, named after the time; a number follows where two runs start in one second.
+
+    Raises:
+        OSError: the folder cannot be made or written; likewise sqlite3.OperationalError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    unnamed = folder / f".record-{uuid.uuid4().hex}"
+    try:
+        db = Database(unnamed)
+        _fill(db, facts)
+        db.close()
+        stem = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+        for number in itertools.count(1):
+            file = folder / (f"{stem}.sqlite" if number == 1 else f"{stem}-{number}.sqlite")
+            with suppress(FileExistsError):
+                os.link(unnamed, file)
+                return file
+        raise AssertionError("unreachable")
+    finally:
+        unnamed.unlink(missing_ok=True)
+
+
+def temporary(facts: Mapping[str, str]) -> Database:
+    """A new record that SQLite removes when it is closed, whatever becomes of this process."""
+    db = Database("")
+    _fill(db, facts)
     _prepare(db)
-    db.executescript(SCHEMA)
     return db
 
 
-def reopen(file: Path) -> Connection:
+def reopen(file: Path) -> Database:
     """A record, opened to be written further.
 
     Raises:
@@ -52,28 +123,10 @@ def reopen(file: Path) -> Connection:
     _see_that_it_is_there(file)
     with file.open("r+b"):
         pass  # SQLite would open a file that cannot be written, and fail at the first case
-    db = sqlite3.connect(file, timeout=_PATIENCE, factory=Connection)
+    db = Database(file)
     check(db, file)
     _prepare(db)
     return db
-
-
-def unused(folder: Path) -> Path:
-    """A new file, named after the time; a number follows where two runs start in one second.
-
-    Raises:
-        OSError: the folder cannot be made or written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    for number in itertools.count(1):
-        file = folder / (f"{stem}.sqlite" if number == 1 else f"{stem}-{number}.sqlite")
-        try:
-            file.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        return file
-    raise AssertionError("unreachable")
 
 
 def _see_that_it_is_there(file: Path) -> None:
@@ -81,6 +134,12 @@ def _see_that_it_is_there(file: Path) -> None:
         raise UserError(f"{file}: no such record", hint="parity run --out DIR writes one")
 
 
-def _prepare(db: sqlite3.Connection) -> None:
+def _fill(db: Database, facts: Mapping[str, str]) -> None:
+    db.executescript(SCHEMA)
+    with db:
+        db.executemany("INSERT INTO run VALUES (?, ?)", facts.items())
+
+
+def _prepare(db: Database) -> None:
     # In WAL mode a commit costs no fsync, and a killed process loses none.
     db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;")

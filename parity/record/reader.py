@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -14,6 +13,7 @@ from parity.compare.rows import Row
 from parity.record.bits import Bits
 from parity.record.cases import case_from_dict
 from parity.record.encoding import loads
+from parity.record.opening import Database
 from parity.record.rows import unpack_metrics, unpack_row
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ _RESULTS = """
 SELECT kind, path, output, cached, timings, row FROM results WHERE case_result = ? ORDER BY position
 """
 _MEASUREMENTS = "SELECT metrics FROM measurements WHERE case_result = ? ORDER BY number"
-_FINDINGS = """
-SELECT count(*) FROM results
-WHERE case_result = ? AND kind = 'path' AND status IN ('finding', 'stale')
-"""
+_COUNT = "SELECT count(*) FROM results WHERE case_result = ? AND kind = 'path'"
 
 
 class Recorded(Sequence[CaseResult]):
@@ -44,7 +41,7 @@ class Recorded(Sequence[CaseResult]):
 
     def __init__(
         self,
-        db: sqlite3.Connection,
+        db: Database,
         numbers: Sequence[int] | None = None,
         paths: tuple[str, ...] | None = None,
     ) -> None:
@@ -73,9 +70,19 @@ class Recorded(Sequence[CaseResult]):
     @property
     def findings(self) -> int:
         """How many rows fail the run."""
+        return self._count(" AND status IN ('finding', 'stale')")
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return self._count("")
+
+    def _count(self, condition: str) -> int:
+        paths = self._paths or ()
         if self._paths is not None:
-            return sum(row.is_finding for result in self for row in result.rows)
-        return sum(self._db.execute(_FINDINGS, (n,)).fetchone()[0] for n in self._numbers)
+            condition += f" AND path IN ({', '.join('?' * len(paths))})"
+        counts = (self._db.execute(_COUNT + condition, (n, *paths)) for n in self._numbers)
+        return sum(count.fetchone()[0] for count in counts)
 
     def select(self, case: str | None = None, paths: Sequence[str] | None = None) -> Recorded:
         """The cases whose id, name or file a glob matches, with the rows of some paths.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, overload
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row, as_dict
 from parity.errors import NothingSelected
-from parity.record.opening import read
+from parity.record.opening import Database, read
 from parity.record.reader import Recorded
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ class Rows(Sequence[Row]):
         return (row for case in self._cases for row in case.rows)
 
     def __len__(self) -> int:
+        if isinstance(self._cases, Recorded):
+            return self._cases.row_count
         return sum(len(case.rows) for case in self._cases)
 
     @overload
@@ -138,7 +139,7 @@ def open_record(
     )
 
 
-def environments_of(db: sqlite3.Connection) -> dict[str, dict[str, str]]:
+def environments_of(db: Database) -> dict[str, dict[str, str]]:
     """The environments of a record by name."""
     found: dict[str, dict[str, str]] = {}
     for name, key, value in db.execute("SELECT name, key, value FROM environments ORDER BY rowid"):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Protocol
 
 from parity.errors import UserError
 
@@ -149,7 +150,11 @@ SCHEMA = (
 )
 
 
-def check(db: sqlite3.Connection, file: Path) -> None:
+class _Database(Protocol):
+    def execute(self, sql: str, /) -> sqlite3.Cursor: ...
+
+
+def check(db: _Database, file: Path) -> None:
     """See that a database is a record that this version can read.
 
     Raises:

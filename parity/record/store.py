@@ -79,11 +79,11 @@ class Store:
             "keep_limit": str(limit),
         }
         try:
-            self.file = None if folder is None else opening.unused(folder)
-            self._db = opening.create(self.file)
-            if folder is not None:
-                facts |= _commit(folder)
-            self._put(facts)
+            if folder is None:
+                self.file, self._db = None, opening.temporary(facts)
+            else:
+                self.file = opening.create(folder, facts | _commit(nearest_root(Path.cwd())))
+                self._db = opening.reopen(self.file)
         except (OSError, sqlite3.OperationalError) as error:
             raise UserError(
                 f"{folder}: cannot write a record there: {error}",
@@ -107,7 +107,7 @@ class Store:
                 parity or with other options.
         """
         store = cls.__new__(cls)
-        store.file = file
+        store.file, store._used = file, 0
         try:
             store._db = opening.reopen(file)
             facts = dict(store._db.execute("SELECT key, value FROM run"))
@@ -226,20 +226,25 @@ class Store:
         self._db.close()
 
     def _put(self, facts: Mapping[str, str]) -> None:
-        self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", facts.items())
-        self._db.commit()
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", facts.items())
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A transaction; what keeps it from being written is the user's to mend."""
+        used = self._used
         try:
             with self._db:
                 yield
-        except (OSError, sqlite3.OperationalError) as error:
+        except BaseException as error:
+            self._used = used
+            if not isinstance(error, OSError | sqlite3.OperationalError):
+                raise
+            resume = f", then: parity run --resume {self.file}" if self.file else ""
             raise UserError(
                 f"{self.file or 'the temporary record'}: cannot be written: {error}; "
                 "what was finished before is in it",
-                hint="make room, then: parity run --resume " + str(self.file or ""),
+                hint=f"make room{resume}",
             ) from error
 
     def _add_case(self, result: CaseResult, position: int | None) -> int:
@@ -269,10 +274,10 @@ class Store:
             return None
         if self._db.execute("SELECT 1 FROM outputs WHERE sha256 = ?", (row.sha256,)).fetchone():
             return None
-        if array is None:
-            return "absent"
         if self._keep == "none" or (self._keep == "non-identical" and not differs):
             return "keep"
+        if array is None:
+            return "absent"
         bits = Bits.of(array)
         if self._used + len(bits.data) > self._limit or len(bits.data) > _LARGEST:
             return "limit"
@@ -328,9 +333,9 @@ def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _commit(folder: Path) -> dict[str, str]:
+def _commit(project: Path) -> dict[str, str]:
     """The commit of the project's working tree, nothing where there is none or no git."""
-    command = ["git", "-C", str(nearest_root(folder)), "rev-parse", "HEAD"]
+    command = ["git", "-C", str(project), "rev-parse", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):

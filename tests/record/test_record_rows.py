@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parity.compare.metrics import Element, Metrics
@@ -91,7 +91,8 @@ def test_a_row_comes_back_from_json(row: Row) -> None:
     assert spelled(through_json(row)[0]) == spelled(row)
 
 
-@given(st.lists(rows, max_size=4))
+@settings(max_examples=20)
+@given(st.lists(rows, max_size=3))
 def test_rows_that_share_metrics_come_back(some: list[Row]) -> None:
     some += [dataclasses.replace(row, path="again") for row in some]
     assert list(map(spelled, through_json(*some))) == list(map(spelled, some))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import sqlite3
@@ -16,6 +17,7 @@ import pytest
 from parity.casefile.case import Case
 from parity.compare.result import CaseResult
 from parity.errors import UserError
+from parity.record import opening
 from parity.record.result import open_record
 from parity.record.store import Outputs, Store
 
@@ -62,6 +64,7 @@ class TestWriting:
     def test_the_facts_of_a_run(self, store: Store) -> None:
         store.finish("interrupted", interrupted=True)
         found = facts(store.file)
+        found.pop("commit", None)
         assert found["started"] <= found["finished"]
         assert found | {"started": "", "finished": ""} == {
             "parity": "1.0",
@@ -75,7 +78,11 @@ class TestWriting:
             "keep_limit": str(64 << 20),
         }
 
-    def test_the_commit_of_the_project(self, tmp_path: Path) -> None:
+    def test_the_commit_of_the_project(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "cases").mkdir()
+        monkeypatch.chdir(tmp_path / "cases")
         (tmp_path / "pyproject.toml").touch()
         git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@example.org"]
         for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
@@ -130,6 +137,21 @@ class TestWriting:
         assert store.file is None
         assert list(store.results()) == [made[0]]
         store.close()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_record_has_a_name_only_when_it_is_whole(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = []
+
+        def link(name: Path, file: Path) -> None:
+            whole.append(open_record(name).wanted)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(opening.os, "link", link)
+        with pytest.raises(UserError, match=r"cannot write a record there: .* No space left"):
+            Store(tmp_path, version="1.0", wanted=7)
+        assert whole == [7]
         assert list(tmp_path.iterdir()) == []
 
     def test_two_records_of_one_second_have_two_names(self, tmp_path: Path) -> None:
@@ -203,8 +225,8 @@ class TestOutputs:
         ("keep", "same", "differs"),
         [
             ("all", [None, None, None], [None, None, None]),
-            ("non-identical", ["keep", "keep", "absent"], [None, None, None]),
-            ("none", ["keep", "keep", "absent"], ["keep", "keep", "absent"]),
+            ("non-identical", ["keep", "keep", "keep"], [None, None, None]),
+            ("none", ["keep", "keep", "keep"], ["keep", "keep", "keep"]),
         ],
     )
     def test_what_is_kept(
@@ -329,6 +351,7 @@ FULL = """
 import json, resource, sys
 from pathlib import Path
 from parity.errors import UserError
+from parity.record import opening
 from parity.record.store import Store
 from parity.record.result import open_record
 
