@@ -45,21 +45,21 @@ def test_an_interval_holds_its_ends(inside):
 @pytest.mark.parametrize(
     ("lo", "hi", "zeros"),
     [
-        (0.0, 0.0, {0.0}),
-        (-0.0, -0.0, {-0.0}),
-        (-0.0, 0.0, {-0.0, 0.0}),
-        (-1.0, 1.0, {-0.0, 0.0}),
-        (-1.0, 0.0, {-0.0, 0.0}),
-        (-1.0, -0.0, {-0.0}),
-        (0.0, 1.0, {0.0}),
-        (-0.0, 1.0, {-0.0, 0.0}),
-        (1.0, 2.0, set()),
+        (0.0, 0.0, "+"),
+        (-0.0, -0.0, "-"),
+        (-0.0, 0.0, "-+"),
+        (-1.0, 1.0, "-+"),
+        (-1.0, 0.0, "-+"),
+        (-1.0, -0.0, "-"),
+        (0.0, 1.0, "+"),
+        (-0.0, 1.0, "-+"),
+        (1.0, 2.0, ""),
     ],
 )
 def test_a_zero_is_inside_only_with_its_own_sign(inside, lo, hi, zeros):
     """-0 is below +0; only an interval that holds both by its ends holds the other sign."""
-    held = {z for z in (0.0, -0.0) if inside(z, hi, lo, hi)}
-    assert {math.copysign(1, z) for z in held} == {math.copysign(1, z) for z in zeros}
+    assert inside(-0.0, hi, lo, hi) == ("-" in zeros)
+    assert inside(0.0, hi, lo, hi) == ("+" in zeros)
 
 
 def test_nan_is_inside_only_where_it_is_wanted(inside):
@@ -149,14 +149,15 @@ def test_infinities_in_outputs_and_bounds(stands):
     f64 = (array(3.4e38, dtype=float), array(3.3e38, dtype=float), array(INF, dtype=float))
     overflow = stands(array(INF), strict=array(3.4e38), f64=f64)
     assert (overflow.accurate, overflow.share) == (True, 0.0)
-    nan = stands(array(NAN), strict=array(3.4e38), f64=f64)
+    finite = (array(8.0, dtype=float), array(6.0, dtype=float), array(12.0, dtype=float))
+    nan = stands(array(NAN), strict=array(8.0), f64=finite)
     assert not nan.accurate
     assert math.isnan(nan.share)
     wanted = array(INF, 1.0, dtype=float)
     beside = stands(array(INF, 1.0), strict=array(INF, 1.0), f64=wanted)
     assert (beside.accurate, beside.faithful, beside.share) == (True, True, 0.0)
-    huge = np.array([1e200, 3e200])
-    assert stands(huge, strict=huge, f64=(huge, huge / 2, huge * 2)).vacuous == 0.0
+    huge = np.array([1e200, 3e200])  # the rms is 2.24e200, which no square of them shows
+    assert stands(huge, strict=huge, f64=(huge, huge / 2, huge * 2)).vacuous == 0.5
 
 
 def test_a_bound_beyond_the_rms_of_the_ideal_is_vacuous(stands):
