@@ -184,16 +184,18 @@ def new(op: str, output: str | None) -> int:
 
 @commands.command("import")
 @click.argument("source", type=click.Choice(["jax-harnesses"]))
-@click.option("--group", "groups", multiple=True, required=True, help="One or more of JAX's groups.")
+@click.option(
+    "--group", "groups", multiple=True, required=True, help="A group of harnesses; may be repeated."
+)
 @click.option("-o", "--output", metavar="DIR", required=True, help="A new folder for the cases.")
 @click.option(
     "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
 )
 def import_(source: str, groups: tuple[str, ...], output: str, python: str | None) -> int:
-    """Write case files of what others have written: the test harnesses of the installed JAX.
+    """Write the test harnesses of the installed JAX as case files.
 
-    They are data and need nothing of JAX's test code. A harness that no case file can say is named
-    on stderr with the reason.
+    They are data; running them needs nothing of JAX's test code. A harness that no case file can
+    say is named on stderr with the reason.
     """
     from parity.importing import import_jax_harnesses
 

@@ -14,10 +14,11 @@ FORMAT = "parity-run/1"
 
 
 def run_as_dict(result: RunResult) -> dict[str, Any]:
-    """A run as one object: format, verdict, environment, rows, references and groups.
+    """A run as one object: format, verdict, environment, rows, references, groups and notes.
 
     Rows are flat, as `compare.rows.as_dict` gives them; `groups` maps case id and output name to
-    the lists of paths that gave equal bits.
+    the lists of paths that gave equal bits, `notes` a case id to what a reader must know of its
+    references.
     """
     from parity.compare.rows import as_dict
 
@@ -31,6 +32,7 @@ def run_as_dict(result: RunResult) -> dict[str, Any]:
         "rows": [as_dict(row) for row in result.rows],
         "references": [as_dict(row) for case in result.cases for row in case.references],
         "groups": {case.case.id: case.groups for case in result.cases},
+        "notes": {case.case.id: case.notes for case in result.cases if case.notes},
     }
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def test_a_run_is_one_object(maker: Any, founding: CaseResult) -> None:
             "out": [["eager", "nonnative"], ["jit", "native"]]
         }
     }
+    assert found["notes"] == {}
     jit = found["rows"][1]
     assert (jit["grade"], jit["status"], jit["because"]) == (
         "divergent",
@@ -70,3 +72,8 @@ def test_a_run_is_one_object(maker: Any, founding: CaseResult) -> None:
     assert jit["max_abs_baseline"] == float(np.float32(-2.27708)) - float(np.float32(-2.2795215))
     assert jit["values"] == [float(np.float32(v)) for v in (-1.3709509, -2.2795215)]
     assert found["rows"][0]["sqnr_db_baseline"] == "Infinity"
+
+
+def test_what_must_be_known_of_the_references_is_told(maker: Any, founding: CaseResult) -> None:
+    noted = replace(founding, notes=("x64 is off: JAX takes float64 as float32",))
+    assert run_as_dict(maker.run(noted))["notes"] == {founding.case.id: noted.notes}
