@@ -231,14 +231,14 @@ def test_complex_parts_are_judged_apart(graded):
     strict = (point, point - reach, point + reach)
     f64 = tuple(x.astype(np.complex128) for x in (point, point - 1 - 1j, point + 1 + 1j))
     given = {"baseline": point, "strict": strict, "f64": f64}
-    for error, grade in (
+    for error, expected in (
         (0.5 - 0.25j, "equivalent"),
         (0.25 + 0.5j, "divergent"),
         (0.75, "divergent"),
         (1 + 1.5j, "inaccurate"),
     ):
         got = graded(point + array(error, 0, dtype=np.complex64), **given)
-        assert got.grade == grade
+        assert got.grade == expected
     assert "outside the order interval in 1 of 2 elements" in got.detail
 
 

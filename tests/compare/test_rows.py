@@ -41,7 +41,9 @@ def test_what_the_references_say_stands_in_the_row(make_case, make_outcome, make
         undecided=np.array([True, False]),
     )
     other = np.array([1.25, 2.75], np.float32)
-    outcomes = [make_outcome(p, x) for p, x in (("eager", STRICT), ("jit", KEPT), ("native", other))]
+    outcomes = [
+        make_outcome(p, x) for p, x in (("eager", STRICT), ("jit", KEPT), ("native", other))
+    ]
     eager, jit, native = compare_case(make_case(), outcomes, references)
     assert [r.licences for r in (eager, jit, native)] == ["", "fma", ""]
     assert [r.model for r in (eager, jit, native)] == ["", "", "wide"]

@@ -274,14 +274,34 @@ def test_too_few_distinct_values_say_nothing_about_an_order(stands):
     assert aggregate(FEWEST).startswith("rms distance")
 
 
-def test_no_aggregate_test_without_honest_orders_or_beside_a_licence(summed, stands):
-    far = off_by(30 * ALTERNATING)
-    assert summed(far, {}) == ""
-    reach = F32(64 * STEP)
-    wide = (POINT, POINT - reach, POINT + reach)
-    found = stands(far, strict=POINT, licensed={"expansion": wide}, honest={"a": (0.0, 0.0)},
-                   f64=tuple(x.astype(float) for x in wide))  # fmt: skip
-    assert (found.faithful, found.licences, found.aggregate) == (True, "expansion", "")
+def test_no_aggregate_test_without_honest_orders(summed):
+    assert summed(off_by(30 * ALTERNATING), {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("ordered", "granted", "steps", "licences", "aggregate"),
+    [
+        (0, 8, 7, "expansion", ""),
+        (64, 96, 30, "expansion", ""),
+        (64, 65, 30, "", "rms distance from strict 7.15e-06, honest orders at most 2.38e-07"),
+        (64, 65, 3, "", ""),
+    ],
+)
+def test_a_licence_adds_what_it_widens_the_interval_by(
+    stands, ordered, granted, steps, licences, aggregate
+):
+    """Honest orders are off by 1 step: 3 steps are theirs, the rest must be the licence's."""
+    widths = [F32(n * STEP) for n in (ordered, granted, 128)]
+    strict, licensed, wide = ((POINT, POINT - width, POINT + width) for width in widths)
+    found = stands(
+        off_by(steps * ALTERNATING),
+        strict=strict,
+        licensed={"expansion": licensed},
+        f64=tuple(x.astype(float) for x in wide),
+        honest={"sequential": (STEP, 0.0)},
+    )
+    assert (found.licences, found.aggregate) == (licences, aggregate)
+    assert found.faithful == (not aggregate)
 
 
 def test_unspecified_and_undecided_elements_are_not_in_the_aggregate(summed):

@@ -70,7 +70,7 @@ def test_a_bad_path_costs_its_own_row(session, bad):
     assert (failure.outcome, failure.stage, failure.type, failure.message) == BAD[bad]
     for good in ("fake-honest", "eager"):
         assert outcomes[good].outputs["out"].tolist() == PRODUCT
-    assert references.f64["out"].tolist() == PRODUCT
+    assert references.f64["out"].point.tolist() == PRODUCT
 
 
 def test_the_last_lines_of_stderr_come_with_a_crash(session):
@@ -84,7 +84,7 @@ def test_a_hang_is_ended_after_its_limit_and_placed(session):
     assert (failure.outcome, failure.stage) == ("timeout", "convert")
     assert failure.message == "no answer within 0.5 s"
     assert outcomes["eager"].outputs["out"].tolist() == PRODUCT
-    assert references.strict["out"].tolist() == PRODUCT
+    assert references.strict["out"].point.tolist() == PRODUCT
 
 
 def test_a_path_that_returns_too_much_is_an_error(session):
@@ -116,7 +116,7 @@ def test_x64_has_a_worker_of_its_own(session):
     assert wide["eager"].outputs["out"].dtype == np.float64
     assert narrow["eager"].outputs["out"].dtype == np.float32
     assert references.notes == ("x64 is off: JAX takes float64 as float32",)
-    assert references.f64["out"].dtype == np.float64
+    assert references.f64["out"].point.dtype == np.float64
 
 
 def test_arrays_too_large_for_a_message_travel_unchanged(session):
@@ -126,7 +126,7 @@ def test_arrays_too_large_for_a_message_travel_unchanged(session):
     outcomes, references = execute(session, "eager", lhs=lhs, rhs=rhs)
     exact = lhs.astype(np.int64) @ rhs.astype(np.int64)
     assert np.array_equal(outcomes["eager"].outputs["out"], exact)
-    assert np.array_equal(references.f64["out"], exact)
+    assert np.array_equal(references.f64["out"].point, exact)
     assert not [f for f in session._folder.iterdir() if not f.name.startswith(("stderr", "state"))]
 
 
