@@ -260,8 +260,8 @@ def new(op: str, output: str | None) -> int:
 def import_(source: str, groups: tuple[str, ...], output: str, python: str | None) -> int:
     """Write case files of the test harnesses of the installed JAX.
 
-    They are data and need nothing of JAX's test code. A harness that no case file can say is named
-    on stderr with the reason.
+    They are data; running them needs nothing of JAX's test code. A harness that no case file can
+    say is named on stderr with the reason.
     """
     from parity.importing import import_jax_harnesses
 

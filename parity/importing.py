@@ -14,9 +14,7 @@ from parity.engine.gateway import START_LIMIT, Gateway, Setting, WorkerLost
 from parity.errors import UserError, WorkerStartError
 from parity.worker.harnesses import Harness
 
-_SOURCE = (
-    "https://github.com/jax-ml/jax/blob/jax-v{}/jax/_src/internal_test_util/test_harnesses.py"
-)
+_SOURCE = "https://github.com/jax-ml/jax/blob/jax-v{}/jax/_src/internal_test_util/test_harnesses.py"
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,8 @@ def import_jax_harnesses(
     version, found = _ask(groups, Setting() if python is None else Setting(python))
     drafts = [_draft(harness, version) for harness in found if not harness.reason]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if drafts:
+            folder.mkdir(parents=True, exist_ok=True)
         files = tuple(write(draft, folder) for draft in drafts)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror})") from None
@@ -99,7 +98,7 @@ def _ask(groups: Sequence[str], setting: Setting) -> tuple[str, list[Harness]]:
 def _draft(harness: Harness, version: str) -> Draft:
     return Draft(
         name=safe_name(harness.name),
-        about=f"JAX {version} test harness {harness.name}",
+        about=f"JAX {version} test harness {harness.name}.",
         links=(_SOURCE.format(version),),
         op=harness.op,
         operands=harness.operands,

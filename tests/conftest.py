@@ -19,3 +19,34 @@ def fake_paths(monkeypatch):
     paths._registry.cache_clear()
     yield
     paths._registry.cache_clear()
+
+
+@pytest.fixture
+def show(record_property):
+    """A function that takes a title and a text to be shown, without -s, when all tests are done."""
+
+    def shown(title, text):
+        record_property(_SHOWN, [title, text])  # a report's property: it comes from xdist's workers
+
+    return shown
+
+
+_SHOWN = "shown"
+
+
+def pytest_terminal_summary(terminalreporter):
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == _SHOWN and report.when == "call":
+                    title, text = value
+                    terminalreporter.section(title)
+                    terminalreporter.write_line(text)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave the long forms out unless they are asked for: `-m full`."""
+    if "full" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]

@@ -94,13 +94,13 @@ class TestUsage:
         [
             (
                 ["rnu"],
-                "error: unknown command (got rnu; allowed run, list, validate, new, schema, "
-                "doctor)\nhint: did you mean 'run'?\n",
+                "error: unknown command (got rnu; allowed run, list, validate, new, import, "
+                "schema, doctor)\nhint: did you mean 'run'?\n",
             ),
             (
                 ["frobnicate"],
                 "error: unknown command (got frobnicate; allowed run, list, validate, new, "
-                "schema, doctor)\n",
+                "import, schema, doctor)\n",
             ),
             (
                 ["run", "--fromat", "json"],

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
+_BEYOND_FLOAT32 = 3.4028235e38
+"""The shortest decimal of float32's largest value, which it exceeds."""
 
 
 def shape_of(values: Any) -> tuple[int, ...]:
@@ -78,7 +80,8 @@ def listing(array: np.ndarray) -> Any:
 
 def _short(element: Any) -> float:
     """A float32 as the shortest decimal that rounds to it, others exactly."""
-    return float(str(element)) if element.dtype.name == "float32" else float(element)
+    short = float(str(element)) if element.dtype.name == "float32" else float(element)
+    return short if abs(short) < _BEYOND_FLOAT32 else float(element)
 
 
 def number(value: Any, dtype: DType) -> complex | float | int:

@@ -107,7 +107,7 @@ def _text(draft: Draft, operands: Mapping[str, Any]) -> str:
     yaml = YAML()
     yaml.width = _UNBROKEN
     out = io.StringIO()
-    yaml.dump(document | draft.fields, out)
+    yaml.dump({**document, **draft.fields}, out)
     return out.getvalue()
 
 

@@ -179,7 +179,7 @@ def _by_references(
         needs = f"needs {needed.strip('+')}" if needed.strip("+") else ""
         return Graded("equivalent", "; ".join(filter(None, (needs, difference, *_doubts(own)))))
     whose = _unfaithful(own, "")
-    if not other.faithful:
+    if other is not own and not other.faithful:  # without a baseline there is only one
         whose = "; ".join(filter(None, (whose, _unfaithful(other, "baseline not faithful"))))
     detail = "; ".join(filter(None, (whose, difference, *_doubts(own))))
     kept = own.accurate or own.model == "flush-subnormals"

@@ -26,7 +26,7 @@ def words(
     outcomes: Sequence[PathOutcome],
     references: References,
 ) -> tuple[str, ...]:
-    """One line for each row that is not identical.
+    """One line for each row that is not identical, and for each setting that changed nothing.
 
     Args:
         case: whose rows they are.
@@ -49,7 +49,8 @@ def words(
             lines.append(f"{who} {_sentence(case, row, rows, outputs, references)}")
         else:
             lines.append(f"{who}: {row.detail}")
-    return tuple(lines)
+    idle = {row.path: row.evidence["no_effect"] for row in rows if "no_effect" in row.evidence}
+    return (*lines, *(f"{path}: {what}" for path, what in idle.items()))
 
 
 def _failure(row: Row) -> str:
@@ -70,8 +71,12 @@ def _sentence(
     """How a path's output differs from the baseline's."""
     got, baseline = outputs[row.path][row.output], outputs[case.baseline][row.output]
     other = _ideal(rows, case, baseline, row.output, references)
-    nearer = _nearer(row.f64, other, case.baseline)
+    inexact = row.dtype is not None and DTYPES[row.dtype].is_inexact
+    nearer = _nearer(row.f64, other, case.baseline) if inexact else ""
     model = _model(row)
+    if row.faithful and row.grade == "equivalent":
+        how = f"as {row.licences} allows" if row.licences else "as another order of summation may"
+        return f"{_distance(row, case.baseline)}, {how}"
     if model is None:
         declared = _declared(got, baseline, row.output, references, case.baseline)
         return "; ".join(filter(None, (_distance(row, case.baseline), nearer, declared)))
@@ -101,6 +106,9 @@ def _wide(case: Case) -> str:
 def _flush(case: Case) -> str:
     return "takes subnormal values for zero"
 
+
+_TELLING = 0.01
+"""Share by which two errors must differ before one of them is called closer."""
 
 _HABITS = {"excess-precision": _excess_precision, "wide": _wide, "flush-subnormals": _flush}
 
@@ -159,16 +167,17 @@ def _ideal(
 
 def _nearer(own: Metrics | None, other: Metrics | None, baseline: str) -> str:
     """Which of two outputs is closer to float64, in rms and at worst; "" if that is not known."""
-    if own is None or other is None:
+    if own is None or other is None or own.rms_rel is None:
         return ""
     signs = []
     for metric in ("rms_rel", "max_abs"):
         a, b = getattr(own, metric), getattr(other, metric)
         if a is None or b is None or a != a or b != b:
             return ""
-        signs.append((a > b) - (a < b))
+        apart = abs(a - b) > _TELLING * max(a, b)
+        signs.append(((a > b) - (a < b)) * apart)
     if signs == [0, 0]:
-        return f"as far from float64 as {baseline}"
+        return f"about as far from float64 as {baseline}"
     if min(signs) >= 0:
         return f"farther from float64 than {baseline}"
     if max(signs) <= 0:

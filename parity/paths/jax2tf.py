@@ -49,7 +49,11 @@ class _Jax2tf(Path):
 
         tensors = [tf.constant(array) for array in inputs]
         with probe.stage("convert"), _executed_operations() as operations:
-            results = self._results(program, tensors)
+            try:
+                results = self._results(program, tensors)
+            except tf.errors.OpError:  # TensorFlow had the operations and could not execute them
+                probe.current = "run"
+                raise
         with probe.stage("run"):
             outputs = [result.numpy() for result in results]
         self._prove(operations, probe)

@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from parity.reference.value import parts
+
 _SPLITTER = 2.0**27 + 1.0
-_LARGEST = 2.0**996
+LARGEST = 2.0**996
+"""Operands from here on overflow the splitting."""
+
 _LANES = 1 << 14
 """Elements worked on at a time below which one long sum is split into several."""
 
@@ -49,7 +53,7 @@ def _add(total: Triple, term: np.ndarray) -> Triple:
 def sum_last_axis(terms: np.ndarray) -> np.ndarray:
     """The sums over the last axis, float64 or complex128, each rounded once."""
     if terms.dtype.kind == "c":
-        return np.asarray(sum_last_axis(terms.real) + 1j * sum_last_axis(terms.imag))
+        return parts(sum_last_axis, terms)
     if not np.isfinite(terms).all():
         return np.asarray(terms.sum(axis=-1))
     zero = np.zeros(terms.shape[:-1])
@@ -57,12 +61,13 @@ def sum_last_axis(terms: np.ndarray) -> np.ndarray:
     lanes = _lanes(zero.size, terms.shape[-1])
     if lanes > 1:
         whole = terms.shape[-1] // lanes * lanes
-        halves = terms[..., :whole].reshape(*terms.shape[:-1], -1, lanes)
-        parts = _accumulate(np.moveaxis(halves, -2, 0), halves.shape[:-2] + (lanes,))
-        terms = np.concatenate([*parts, terms[..., whole:]], axis=-1)
+        halves = terms[..., :whole].reshape(*terms.shape[:-1], whole // lanes, lanes)
+        partial = _accumulate(np.moveaxis(halves, -2, 0), (*halves.shape[:-2], lanes))
+        terms = np.concatenate([*partial, terms[..., whole:]], axis=-1)
     for i in range(terms.shape[-1]):
         total = _add(total, terms[..., i])
-    return np.asarray(total[0] + (total[1] + total[2]))
+    high, low = two_sum(total[0], total[1])  # they may cancel: the condition number beyond 2**53
+    return np.asarray(high + (low + total[2]))
 
 
 def _accumulate(terms: np.ndarray, shape: tuple[int, ...]) -> Triple:
@@ -77,11 +82,9 @@ def _lanes(outputs: int, terms: int) -> int:
 
 
 def matrix_product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """[B, M, K] and [B, N, K] -> [B, M, N], float64 or complex128, each element rounded once."""
-    if lhs.dtype.kind == "c" or rhs.dtype.kind == "c":
-        return _complex_product(lhs, rhs)
+    """[B, M, K] and [B, N, K] -> [B, M, N], float64, each element rounded once."""
     largest = max(np.abs(lhs).max(initial=0), np.abs(rhs).max(initial=0))
-    if not largest < _LARGEST:
+    if not largest < LARGEST:
         return np.asarray(lhs @ rhs.swapaxes(-1, -2))
     shape = (lhs.shape[0], lhs.shape[1], rhs.shape[1])
     lanes = _lanes(int(np.prod(shape)), lhs.shape[-1])
@@ -101,12 +104,3 @@ def matrix_product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         for whole, new in zip(total, (part[0], c, part[2] + f), strict=True):
             whole[..., :width] = new
     return sum_last_axis(np.concatenate(total, axis=-1))
-
-
-def _complex_product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Real and imaginary parts apart, each one sum of 2K real products."""
-    lr, li, rr, ri = lhs.real, lhs.imag, rhs.real, rhs.imag
-    left = np.concatenate([lr, li], axis=-1)
-    real = matrix_product(left, np.concatenate([rr, -ri], axis=-1))
-    imaginary = matrix_product(left, np.concatenate([ri, rr], axis=-1))
-    return np.asarray(real + 1j * imaginary)

@@ -25,7 +25,7 @@ from parity.reference.policies import (
     widen,
 )
 from parity.reference.value import Value, parts
-from parity.worker.protocol import Enclosure, References
+from parity.worker.protocol import Enclosure, References, Spread
 
 
 class _Evaluation:
@@ -115,19 +115,21 @@ def _combinations(granted: set[str]) -> list[tuple[str, ...]]:
     return list(itertools.chain.from_iterable(itertools.combinations(ordered, n) for n in sizes))
 
 
-def _spread(
-    it: _Evaluation, strict: Mapping[str, Value]
-) -> dict[str, dict[str, tuple[float, float]]]:
-    """By output and order: rms distance from `strict` and mean signed distance."""
-    found: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in strict}
+def _spread(it: _Evaluation, strict: Mapping[str, Value]) -> dict[str, dict[str, Spread]]:
+    """By floating output and order: how far adding in that order leads from `strict`."""
+    found: dict[str, dict[str, Spread]] = {
+        name: {} for name, value in strict.items() if value.point.dtype.kind in "fc"
+    }
     for order in honest.ORDERS:
-        for name, value in it.under(STRICT.adding(order))[0].items():
+        outputs = it.under(STRICT.adding(order))[0]
+        for name, orders in found.items():
             with np.errstate(all="ignore"):
-                distance = (value.point - strict[name].point).astype(np.complex128)
-            kept = distance[np.isfinite(distance)]
+                distance = (outputs[name].point - strict[name].point).reshape(-1)
+            kept = distance.view(np.float64)  # real and imaginary parts apart
+            kept = kept[np.isfinite(kept)]
             if kept.size:
-                flat = kept.view(np.float64)
-                found[name][order] = (float(np.sqrt(np.mean(flat**2))), float(np.mean(flat)))
+                rms = float(np.sqrt(np.mean(kept**2)))
+                orders[order] = Spread(rms, float(np.mean(kept)), float(np.mean(kept != 0)))
     return found
 
 
@@ -135,8 +137,8 @@ def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
     """An operand as the program sees it.
 
     Where x64 is off, JAX narrows 64-bit operands first: a cast to a narrower float, hence the
-    identity for the ideal. Where the backend flushes, a subnormal operand may count as zero: that
-    is part of the accuracy bound.
+    identity for the ideal, and an error in its bound. Where the backend flushes, a subnormal
+    operand may count as zero: that is part of the accuracy bound as well.
     """
     ideal_float = traced.is_inexact and not policy.rounds
     if array.dtype.name == traced.name or ideal_float:
@@ -145,6 +147,8 @@ def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
         wide = widen(narrow(widen(array), traced))
     if not ideal_float:
         return Value.exactly(policy.flush(wide, traced))
+    if array.dtype.name != traced.name:
+        return Value(*policy.finish("convert_element_type", wide, wide, wide, traced))
     flushed = FLUSH.flush(wide, traced)
     if flushed is wide or np.array_equal(flushed, wide, equal_nan=True):
         return Value.exactly(wide)

@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.dtypes import DType, dtype
 from parity.reference import accumulators
-from parity.reference.matrices import unfold
+from parity.reference.matrices import by_parts, summed_last, unfold
 from parity.reference.rounding import round_to
 
 REORDERED = frozenset({"dot_general", "conv_general_dilated", "reduce_sum"})
@@ -45,7 +45,7 @@ def _blocked(terms: np.ndarray) -> np.ndarray:
     whole = terms.shape[-1] // _BLOCK * _BLOCK
     if not whole:
         return _sequential(terms)
-    lanes = terms[..., :whole].reshape(*terms.shape[:-1], -1, _BLOCK)
+    lanes = terms[..., :whole].reshape(*terms.shape[:-1], whole // _BLOCK, _BLOCK)
     partial = np.add.accumulate(lanes, axis=-2)[..., -1, :]
     return _sequential(np.concatenate([partial, terms[..., whole:]], axis=-1))
 
@@ -72,18 +72,15 @@ def add_up(eqn: Any, points: list[np.ndarray], order: str) -> np.ndarray:
     """
     declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
     if eqn.primitive.name == "reduce_sum":
-        axes = tuple(eqn.params["axes"])
-        kept = [axis for axis in range(points[0].ndim) if axis not in axes]
-        terms = (
-            points[0]
-            .transpose(*kept, *axes)
-            .reshape([points[0].shape[axis] for axis in kept] + [-1])
-        )
-        return _add(terms, declared, order)
+        return _add(summed_last(points[0], eqn.params["axes"]), declared, order)
     operands = tuple(dtype(np.dtype(atom.aval.dtype)) for atom in eqn.invars)
     acc = accumulators.accumulator((operands[0], operands[1]), declared)
     lhs, rhs, finish = unfold(eqn, *points)
-    return finish(_matrix_product(lhs, rhs, acc, declared.kind == "complex", order))
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return _matrix_product(a, b, acc, order)
+
+    return finish(by_parts(product, lhs, rhs))
 
 
 def _add(terms: np.ndarray, declared: DType, order: str) -> np.ndarray:
@@ -113,22 +110,17 @@ def _add_narrow(terms: np.ndarray, declared: DType, order: str) -> np.ndarray:
     return total
 
 
-def _matrix_product(
-    lhs: np.ndarray, rhs: np.ndarray, acc: DType, is_complex: bool, order: str
-) -> np.ndarray:
-    """[B, M, K] and [B, N, K] -> [B, M, N], products and sums in the accumulator's dtype."""
-    narrow: Any = np.float32 if acc.name == "float32" else np.float64
-    if is_complex:
-        narrow = np.complex64 if narrow is np.float32 else np.complex128
-    lhs, rhs = lhs.astype(narrow), rhs.astype(narrow)
+def _matrix_product(lhs: np.ndarray, rhs: np.ndarray, acc: DType, order: str) -> np.ndarray:
+    """[B, M, K] and [B, N, K] -> [B, M, N], real products and sums in the accumulator's dtype."""
+    lhs, rhs = lhs.astype(acc.numpy()), rhs.astype(acc.numpy())
     batch, rows, terms = lhs.shape
     columns = rhs.shape[1]
-    out = np.zeros((batch, rows, columns), narrow)
+    out = np.zeros((batch, rows, columns))
     if not terms:
-        return out.astype(np.complex128 if is_complex else np.float64)
+        return out
     step = max(1, _CHUNK // max(1, columns * terms))
     for b in range(batch):
         for first in range(0, rows, step):
             part = lhs[b, first : first + step, None, :] * rhs[b, None, :, :]
             out[b, first : first + step] = ORDERS[order](part)
-    return out.astype(np.complex128 if is_complex else np.float64)
+    return out

@@ -11,11 +11,14 @@ from parity.dtypes import DType, dtype
 from parity.program import jax_versions
 from parity.reference import bounds, honest, kernels, wider
 from parity.reference.accumulators import FLUSHING
-from parity.reference.bounds import Bound, Equation
+from parity.reference.bounds import Bound
+from parity.reference.elementwise import estimate, reciprocal
+from parity.reference.equation import Equation
 from parity.reference.policies import Policy, is_subnormal, widen
 from parity.reference.primitives import (
     CONTRACTIONS,
     ELEMENTWISE,
+    ELEMENTWISE_BY_JAX,
     RULES,
     STRUCTURAL,
     by_jax,
@@ -88,64 +91,62 @@ class Interpreter:
         if name in STRUCTURAL:
             return [_moved(eqn, values)]
         with np.errstate(all="ignore"):  # overflow and NaN are results here, not accidents
-            points = self._points(eqn, values)
-            return [self._output(eqn, i, point, values, of_input) for i, point in enumerate(points)]
+            points, wide = self._points(eqn, values)
+            return [
+                self._output(self._describe(eqn, i, point, values, wide), i, of_input)
+                for i, point in enumerate(points)
+            ]
 
-    def _points(self, eqn: Any, values: list[Value]) -> list[np.ndarray]:
+    def _points(self, eqn: Any, values: list[Value]) -> tuple[list[np.ndarray], bool]:
+        """The wide results, and whether they are wider than plain float64 makes them."""
         name = eqn.primitive.name
         points = [value.point for value in values]
         if self._policy.order is not None and name in honest.REORDERED:
             declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
             if declared.is_inexact:
-                return [honest.add_up(eqn, points, self._policy.order)]
+                return [honest.add_up(eqn, points, self._policy.order)], False
         plain = [RULES[name](eqn, *points)] if name in RULES else by_jax(eqn, *points)
-        return [self._widened(eqn, points, plain[0])] if len(plain) == 1 else plain
-
-    def _widened(self, eqn: Any, points: list[np.ndarray], plain: np.ndarray) -> np.ndarray:
-        """A float64 result to full double accuracy, or the plain one with a note that it is not."""
-        name = eqn.primitive.name
         declared = _dtype_of(eqn.outvars[0])
         if declared.format is None or declared.format.precision < 53 or not wider.needed(name):
-            return plain
+            return plain, False
         found = wider.evaluate(eqn, points)
-        if found is None:
+        if found is None or (np.isfinite(plain[0]) & ~np.isfinite(found)).any():
             self.not_wider.add(name)
-            return plain
-        return np.where(np.isfinite(plain) & np.isfinite(found), found, plain)
+        if found is None:
+            return plain, False
+        return [wider.settled(found, plain[0])], bool(np.isfinite(found).all())
 
-    def _output(
-        self, eqn: Any, index: int, point: np.ndarray, values: list[Value], of_input: bool
-    ) -> Value:
-        name = eqn.primitive.name
-        declared = _dtype_of(eqn.outvars[index])
+    def _output(self, equation: Equation, index: int, of_input: bool) -> Value:
+        eqn, values, point = equation.eqn, list(equation.values), equation.point
+        name, declared = eqn.primitive.name, equation.declared
+        bound = bounds.bound_of(equation)
         lo = hi = point
         if self._policy.encloses:
-            equation = self._describe(eqn, index, point, values, declared)
-            bound = bounds.BOUNDS.get(name, bounds.ESTIMATED)
             lo, hi = bounds.enclose(bound, equation)
             self._note(name, bound, equation, exact=lo is point)
-        finished = self._policy.finish(name, point, lo, hi, declared, of_input=of_input)
+        finished = self._policy.finish(
+            name, point, lo, hi, declared, of_input=of_input, exact=bound.exact(equation)
+        )
         self._note_subnormal(finished[0], declared)
         loose = None
         if name in ("mul", "dot_general", "conv_general_dilated") and declared.name in _FUSED:
             single = name == "mul" or _products(eqn) <= 1
             loose = (lo, hi) if single and self._policy.encloses else None
         undecided = _spread(eqn, values, [value.undecided for value in values])
-        if not declared.is_inexact and lo is not hi:
-            jumps = np.asarray(lo != hi)
+        if lo is not hi and (bound.decides or not declared.is_inexact):
+            jumps = np.asarray((lo != hi) & (point == point))  # NaN jumps nowhere
             undecided = union([undecided, jumps if jumps.any() else None])
-        elif bounds.BOUNDS.get(name, bounds.ESTIMATED).decides and lo is not hi:
-            undecided = union([undecided, np.asarray(lo != hi)])
         unspecified = _spread(eqn, values, [value.unspecified for value in values])
         return Value(
             *finished,
             unspecified=union([unspecified, _implicit_zeros(eqn, values)]),
             undecided=undecided,
             loose=loose,
+            constant=all(value.constant for value in values),
         )
 
     def _describe(
-        self, eqn: Any, index: int, point: np.ndarray, values: list[Value], declared: DType
+        self, eqn: Any, index: int, point: np.ndarray, values: list[Value], wide: bool
     ) -> Equation:
         def evaluate(*arrays: np.ndarray) -> np.ndarray:
             if eqn.primitive.name in RULES:
@@ -156,11 +157,12 @@ class Interpreter:
             eqn,
             tuple(values),
             point,
-            declared,
+            _dtype_of(eqn.outvars[index]),
             tuple(_dtype_of(atom) for atom in eqn.invars),
             self._policy,
             evaluate,
             _products(eqn),
+            wide,
         )
 
     def _note_subnormal(self, point: np.ndarray, declared: DType) -> None:
@@ -172,13 +174,13 @@ class Interpreter:
 
     def _note(self, name: str, bound: Bound, equation: Equation, *, exact: bool) -> None:
         """Remember what a reader must be told of: estimates, licences, sums with an order."""
-        if bound is bounds.ESTIMATED and not equation.exact:
+        if bound.enclose is estimate and not equation.exact:
             self.estimated.add(name)
         if name in honest.REORDERED and equation.declared.is_inexact and not exact:
             self.reordered = True
         if bound.expanded(equation):
             self.granted.add("expansion")
-        if name == "div" and equation.values[1].constant:
+        if name == "div" and reciprocal(equation):
             self.granted.add("reciprocal")
         if name in ("add", "sub", "add_any") and any(v.loose for v in equation.values):
             self.granted.add("fma")
@@ -238,8 +240,10 @@ def _spread(eqn: Any, values: list[Value], masks: list[Mask]) -> Mask:
         return None
     name = eqn.primitive.name
     full = _full(values, masks)
-    if name in ELEMENTWISE:
+    if name in ELEMENTWISE or name in ELEMENTWISE_BY_JAX:
         return union(full)
+    if name.startswith(("reduce_", "arg")) and "axes" in eqn.params:
+        return np.asarray(full[0].any(axis=tuple(eqn.params["axes"])))
     if name in CONTRACTIONS:
         return _reached(eqn, full)
     if any(mask.any() for mask in full):

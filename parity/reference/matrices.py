@@ -1,9 +1,9 @@
-"""Contractions as batches of matrix products: [B, M, K] with [B, N, K], and back."""
+"""Contractions as batches of matrix products, [B, M, K] with [B, N, K], and back; reductions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,9 @@ def _convolution(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> Matrices:
         batch_groups, batch // batch_groups, groups, features // groups, *windows.shape[2:]
     )
     left = windows.transpose(0, 2, 1, *range(4, 4 + rank), 3, *range(4 + rank, 4 + 2 * rank))
-    left = left.reshape(split, batch // batch_groups * math.prod(sizes), -1)
-    right = rhs.reshape(split, rhs.shape[0] // split, -1)
+    terms = math.prod(rhs.shape[1:])
+    left = left.reshape(split, batch // batch_groups * math.prod(sizes), terms)
+    right = rhs.reshape(split, rhs.shape[0] // split, terms)
 
     def finish(out: np.ndarray) -> np.ndarray:
         shaped = out.reshape(split, batch // batch_groups, *sizes, rhs.shape[0] // split)
@@ -54,6 +55,27 @@ def _convolution(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> Matrices:
         return whole.transpose(np.argsort(numbers.out_spec))
 
     return left, right, finish
+
+
+def by_parts(
+    product: Callable[[np.ndarray, np.ndarray], np.ndarray], lhs: np.ndarray, rhs: np.ndarray
+) -> np.ndarray:
+    """A product of matrices as `unfold` gives them; each part of a complex one is 2K real terms."""
+    if lhs.dtype.kind != "c" and rhs.dtype.kind != "c":
+        return product(lhs, rhs)
+    lr, li, rr, ri = (x for whole in (lhs, rhs) for x in (np.real(whole), np.imag(whole)))
+    left = np.concatenate([lr, li], axis=-1)
+    real = product(left, np.concatenate([rr, -ri], axis=-1))
+    out = np.empty(real.shape, np.complex128)
+    out.real, out.imag = real, product(left, np.concatenate([ri, rr], axis=-1))
+    return out
+
+
+def summed_last(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    """The axes that a reduction sums over as one last axis, behind those it keeps."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    terms = math.prod(x.shape[axis] for axis in axes)
+    return x.transpose(*kept, *axes).reshape([*(x.shape[axis] for axis in kept), terms])
 
 
 def _windows(params: Any, lhs: np.ndarray, kernel: tuple[int, ...]) -> tuple[np.ndarray, list[int]]:

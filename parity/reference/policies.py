@@ -53,6 +53,11 @@ class Policy:
     encloses: bool = True
     flushes: bool = False
 
+    @property
+    def keeps_subnormals(self) -> bool:
+        """Whether its intervals suppose that no subnormal value is flushed."""
+        return self.rounds and not self.flushes
+
     def granting(self, *licences: str) -> Policy:
         """The same model with further licences."""
         return dataclasses.replace(self, licences=self.licences | frozenset(licences))
@@ -78,6 +83,7 @@ class Policy:
         declared: DType,
         *,
         of_input: bool = False,
+        exact: bool = False,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The point and the interval that the model keeps of an equation's wide result.
 
@@ -88,6 +94,7 @@ class Policy:
             hi: upper ends.
             declared: the dtype that the program declares for it.
             of_input: whether the equation reads the program's inputs directly.
+            exact: whether the declared dtype holds the result, so that nothing is rounded.
         """
         if declared.is_integer:
             if primitive in _ACCUMULATING and not self.wraps:
@@ -97,26 +104,40 @@ class Policy:
         if not declared.is_inexact:
             return point, point, point
         if not self.rounds:
-            return (point, *_accuracy(point, lo, hi, declared)) if self.encloses else (point,) * 3
+            if exact or not self.encloses:
+                return point, lo, hi
+            return (point, *_accuracy(point, lo, hi, declared))
         target = self.format_of(primitive, declared, of_input=of_input)
         rounded = self.flush(round_to(point, target), target)
         if self.optional and target is not declared:
-            low, high = (round_to(end, target) for end in (lo, hi))
+            low, high = self._end(lo, target), self._end(hi, target)
             return (
                 rounded,
-                parts(np.minimum, low, round_to(lo, declared)),
-                parts(np.maximum, high, round_to(hi, declared)),
+                parts(np.minimum, low, self._end(lo, declared)),
+                parts(np.maximum, high, self._end(hi, declared)),
             )
         if lo is point and hi is point:
             return rounded, rounded, rounded
-        ends = (self.flush(round_to(end, target), target) for end in (lo, hi))
-        return (rounded, *ends)
+        return rounded, self._end(lo, target), self._end(hi, target)
+
+    def _end(self, end: np.ndarray, target: DType) -> np.ndarray:
+        """An end, rounded; infinite where a dtype without infinity turns it into NaN."""
+
+        def opened(wide: np.ndarray, rounded: np.ndarray) -> np.ndarray:
+            beyond = np.isnan(rounded) & ~np.isnan(wide)
+            return np.where(beyond, np.copysign(np.inf, wide), rounded)
+
+        return parts(opened, end, self.flush(round_to(end, target), target))
 
     def flush(self, value: np.ndarray, declared: DType) -> np.ndarray:
         """The value with its subnormals at a zero of their sign, where the model flushes."""
         if not self.flushes or declared.name not in FLUSHING:
             return value
-        return parts(lambda x: np.where(is_subnormal(x, declared), np.copysign(0.0, x), x), value)
+
+        def flushed(x: np.ndarray) -> np.ndarray:
+            return np.where(is_subnormal(x, declared), np.copysign(0.0, x), x)
+
+        return parts(flushed, value)
 
 
 def is_subnormal(value: np.ndarray, declared: DType) -> np.ndarray:
@@ -140,7 +161,8 @@ def _accuracy(
 
     def above(y: np.ndarray, end: np.ndarray, own: np.ndarray) -> np.ndarray:
         reached = y + ((1 + u) * (end - y) + own)
-        return np.where(reached >= overflow, np.inf, reached)
+        reached = np.where(reached >= overflow, np.inf, reached)
+        return np.where(np.isfinite(y), reached, y)
 
     def below(y: np.ndarray, end: np.ndarray, own: np.ndarray) -> np.ndarray:
         return -above(-y, -end, own)
@@ -176,7 +198,8 @@ def widen(array: np.ndarray) -> np.ndarray:
     """An array of any dtype in its wide form; every value stays exact."""
     kind = DTYPES[array.dtype.name].kind
     if kind == "float":
-        return array.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # ml_dtypes warns of NaNs
+            return array.astype(np.float64)
     if kind == "complex":
         return array.astype(np.complex128)
     if kind == "uint" and array.dtype.itemsize == 8:

@@ -39,7 +39,7 @@ def to_float(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu" or not x.size or max(abs(int(x.min())), int(x.max())) <= 2**53:
         return np.real(x).astype(np.float64)
     lost = (x & 0x7FF) != 0
-    return (((x >> 11) | lost.astype(x.dtype)) << 11).astype(np.float64)
+    return np.asarray(((x >> 11) | lost.astype(x.dtype)) << 11, np.float64)
 
 
 def _float_to_integer(eqn: Any, x: np.ndarray) -> np.ndarray:
@@ -229,11 +229,11 @@ def _integer_pow(eqn: Any, x: np.ndarray) -> np.ndarray:
 
 def _round(eqn: Any, x: np.ndarray) -> np.ndarray:
     to_even = int(eqn.params["rounding_method"]) == 1
-    return np.rint(x) if to_even else np.trunc(x + np.copysign(0.5, x))
+    return np.asarray(np.rint(x) if to_even else np.trunc(x + np.copysign(0.5, x)))
 
 
 def _clamp(eqn: Any, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.minimum(np.maximum(x, low), high)
+    return np.asarray(np.minimum(np.maximum(x, low), high))
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
@@ -279,7 +279,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "logistic": _floating(_logistic),
     "round": _round,
     "rsqrt": _floating(lambda x: 1 / np.sqrt(x)),
-    "sign": _floating(np.sign),
+    "sign": _floating(lambda x: np.where(x == 0, x, np.sign(x))),  # NumPy loses the sign of -0
     "sin": _floating(np.sin),
     "sqrt": _floating(np.sqrt),
     "square": _floating(np.square),
@@ -307,6 +307,15 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "select_n": _select_n,
     "sub": _integer_aware(np.subtract),
 }
+
+ELEMENTWISE_BY_JAX = {
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e", "bessel_i1e",
+    "cbrt", "clz", "cosh", "digamma", "erf", "erf_inv", "erfc", "igamma", "igammac",
+    "lgamma", "nextafter", "not", "polygamma", "population_count", "pow",
+    "reduce_precision", "rem", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "sinh", "tan", "xor", "zeta",
+}  # fmt: skip
+"""Primitives without a rule that treat each element apart."""
 
 RULES: Mapping[str, Rule] = {
     **STRUCTURAL,

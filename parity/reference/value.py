@@ -26,7 +26,7 @@ class Value:
         unspecified: elements that no rule determines: an implicit zero times a non-finite value.
         undecided: elements that depend on a comparison, an index or a conversion to integer whose
             operand's interval crosses the place where the result jumps.
-        loose: ends before the last rounding, kept for a product that an addition may take unrounded.
+        loose: ends before the last rounding, kept for a product that an addition may take as it is.
         constant: whether it is the same whatever the program's inputs are.
     """
 
@@ -54,8 +54,8 @@ class Value:
         if self.point.dtype.kind == "c":
             return parts(np.maximum, parts(np.abs, self.lo), parts(np.abs, self.hi))
         if self.exact:
-            return np.abs(self.point)
-        return np.maximum(np.abs(self.lo), np.abs(self.hi))
+            return np.asarray(np.abs(self.point))
+        return np.asarray(np.maximum(np.abs(self.lo), np.abs(self.hi)))
 
     @property
     def radius(self) -> np.ndarray:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from parity.reference import double_double
-from parity.reference.matrices import unfold
+from parity.reference.matrices import by_parts, summed_last, unfold
+from parity.reference.value import parts
 
 _MOST_PRODUCTS = 1 << 27
 """Products of a contraction above which it stays in plain float64: about four seconds."""
@@ -61,13 +62,20 @@ def evaluate(eqn: Any, points: list[np.ndarray]) -> np.ndarray | None:
     if name in ("dot_general", "conv_general_dilated"):
         return _contraction(eqn, points)
     if name == "reduce_sum":
-        axes = tuple(eqn.params["axes"])
-        kept = [axis for axis in range(points[0].ndim) if axis not in axes]
-        terms = points[0].transpose(*kept, *axes)
-        return double_double.sum_last_axis(terms.reshape(*terms.shape[: len(kept)], -1))
+        return double_double.sum_last_axis(summed_last(points[0], eqn.params["axes"]))
     if name in _ELEMENTARY and points[0].dtype == np.float64:
-        return _elementary(_ELEMENTARY[name], points[0])
+        return _elementary(eqn, points[0])
     return None
+
+
+def settled(found: np.ndarray, plain: np.ndarray) -> np.ndarray:
+    """The wider results, but the plain ones where either is not finite and for a zero's sign."""
+
+    def better(found: np.ndarray, plain: np.ndarray) -> np.ndarray:
+        settled = np.isfinite(found) & np.isfinite(plain) & ((found != 0) | (plain != 0))
+        return np.where(settled, found, plain)
+
+    return parts(better, found, plain)
 
 
 def needed(name: str) -> bool:
@@ -77,19 +85,33 @@ def needed(name: str) -> bool:
 
 def _contraction(eqn: Any, points: list[np.ndarray]) -> np.ndarray | None:
     lhs, rhs = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in points)
-    if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
-        return None  # an implicit zero times infinity is the plain kernel's to leave out
+    if not all((np.abs(x) < double_double.LARGEST).all() for x in (lhs, rhs)):
+        return None  # an implicit zero times infinity, too, is the plain kernel's to leave out
     left, right, finish = unfold(eqn, lhs, rhs)
     if left.size * right.shape[1] > _MOST_PRODUCTS:
         return None
-    return finish(double_double.matrix_product(left, right))
+    return finish(by_parts(double_double.matrix_product, left, right))
 
 
-def _elementary(name: str, x: np.ndarray) -> np.ndarray | None:
+def _function(eqn: Any, mpmath: ModuleType) -> Callable[[Any], Any]:
+    """The mpmath function of a primitive in `_ELEMENTARY`."""
+    if eqn.primitive.name == "integer_pow":
+        return lambda x: x ** eqn.params["y"]
+    name = _ELEMENTARY[eqn.primitive.name]
+    own: Mapping[str, Callable[[Any], Any]] = {
+        "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),  # not the principal complex root
+        "exp2": lambda x: mpmath.power(2, x),
+        "logistic": lambda x: 1 / (1 + mpmath.exp(-x)),
+        "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    }
+    return own.get(name) or getattr(mpmath, name)
+
+
+def _elementary(eqn: Any, x: np.ndarray) -> np.ndarray | None:
     mpmath = _mpmath()
     if mpmath is None or x.size > _MOST_ELEMENTS:
         return None
-    function: Callable[[Any], Any] = _FUNCTIONS.get(name) or getattr(mpmath, name)
+    function = _function(eqn, mpmath)
     out = np.empty(x.shape)
     with mpmath.workdps(_DIGITS):
         for index, value in np.ndenumerate(x):
@@ -105,53 +127,20 @@ def _one(mpmath: ModuleType, function: Callable[[Any], Any], value: float) -> fl
     return float(result) if isinstance(result, mpmath.mpf) else np.nan
 
 
-def _logistic(x: Any) -> Any:
-    mpmath = sys.modules["mpmath"]
-    return 1 / (1 + mpmath.exp(-x))
-
-
-def _rsqrt(x: Any) -> Any:
-    return 1 / sys.modules["mpmath"].sqrt(x)
-
-
-_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {"logistic": _logistic, "rsqrt": _rsqrt}
-
 _ELEMENTARY: Mapping[str, str] = {
-    **{
-        name: name
-        for name in [
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "cos",
-            "cosh",
-            "erf",
-            "erfc",
-            "exp",
-        ]
-    },
-    **{
-        name: name
-        for name in [
-            "expm1",
-            "log",
-            "log1p",
-            "sin",
-            "sinh",
-            "tan",
-            "tanh",
-            "cbrt",
-            "logistic",
-            "rsqrt",
-        ]
-    },
-    "erf_inv": "erfinv",
-    "lgamma": "loggamma",
-    "digamma": "digamma",
-}
+    name: name
+    for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "digamma", "erf",
+        "erfc", "exp", "exp2", "expm1", "integer_pow", "log", "log1p", "logistic", "rsqrt", "sin",
+        "sinh", "tan", "tanh",
+    )
+} | {"erf_inv": "erfinv", "lgamma": "loggamma"}  # fmt: skip
 """Primitives by the name of their mpmath function."""
 
-_APPROXIMATE = frozenset({"dot_general", "conv_general_dilated", "reduce_sum", "cumsum", "pow"})
+_APPROXIMATE = {
+    "atan2", "bessel_i0e", "bessel_i1e", "conv_general_dilated", "cumlogsumexp", "cumprod",
+    "cumsum", "dot_general", "fft", "igamma", "igammac", "polygamma", "pow", "reduce_prod",
+    "reduce_sum", "reduce_window_sum", "regularized_incomplete_beta", "scatter-add",
+    "scatter-mul", "scatter_add", "scatter_mul", "triangular_solve", "zeta",
+}  # fmt: skip
+"""The others that plain float64 rounds more than once."""

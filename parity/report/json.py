@@ -19,7 +19,8 @@ def run_json(result: RunResult) -> Iterator[str]:
 
     Its keys: format, verdict, wanted, done, record, environment (of the first, where there are
     several), environments (by name), rows and references (flat, as `compare.rows.as_dict` gives
-    them), groups (for each case, environment and output the lists of paths that gave equal bits).
+    them), groups (for each case, environment and output the lists of paths that gave equal bits),
+    notes (for each case and environment what a reader must know of its references).
     """
     head = {
         "format": FORMAT,
@@ -36,6 +37,7 @@ def run_json(result: RunResult) -> Iterator[str]:
         "references", (as_dict(row) for case in result.cases for row in case.references)
     )
     yield from _list("groups", _groups(result))
+    yield from _list("notes", _notes(result))
     yield "}\n"
 
 
@@ -47,6 +49,16 @@ def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
                 "environment": case.environment,
                 "output": output,
                 "paths": paths,
+            }
+
+
+def _notes(result: RunResult) -> Iterator[dict[str, Any]]:
+    for case in result.cases:
+        if case.notes:
+            yield {
+                "case": case.case.id,
+                "environment": case.environment,
+                "notes": case.notes,
             }
 
 

@@ -87,7 +87,7 @@ def _traced(harness: Any) -> tuple[list[np.ndarray], Any]:
     try:
         arrays = [np.asarray(x) for x in harness.dyn_args_maker(np.random.RandomState(0))]
         jaxpr = jax.make_jaxpr(harness.dyn_fun)(*arrays).jaxpr
-    except Exception as error:  # noqa: BLE001 - what a harness raises is why there is no case
+    except Exception as error:  # what a harness raises is why there is no case
         raise Inexpressible(f"cannot be traced: {type(error).__name__}: {error}") from error
     unknown = {array.dtype.name for array in arrays} - set(DTYPES)
     if unknown:

@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,20 @@ class Enclosure:
         return self.lo is self.point and self.hi is self.point
 
 
+class Spread(NamedTuple):
+    """How far an output is from `strict` as a whole; complex parts count apart.
+
+    Attributes:
+        rms: root mean square distance.
+        mean: mean signed distance.
+        moved: share of the elements that differ at all.
+    """
+
+    rms: float
+    mean: float
+    moved: float = 1.0
+
+
 @dataclass(frozen=True)
 class References:
     """What the references say of one program; each mapping is by output name.
@@ -94,8 +108,8 @@ class References:
         strict: as declared, in the declared dtype. Its interval is the order interval.
         licensed: the same by the licences granted, "fma" or "fma+reciprocal"; smaller sets first.
         models: the same under further named arithmetic models.
-        honest: by output and order of summation, the rms and the mean signed distance from
-            `strict`; absent where no sum has an order to choose.
+        honest: by output and order of summation, how far that is from `strict`; absent where no
+            sum has an order to choose.
         unspecified: boolean masks of the elements that no rule determines (an implicit zero times
             a non-finite value); absent where there are none.
         undecided: boolean masks of the elements that depend on a comparison, an index or a
@@ -109,7 +123,7 @@ class References:
     strict: Mapping[str, Enclosure] = field(default_factory=dict)
     licensed: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
     models: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
-    honest: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
+    honest: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)
     unspecified: Mapping[str, np.ndarray] = field(default_factory=dict)
     undecided: Mapping[str, np.ndarray] = field(default_factory=dict)
     estimated: tuple[str, ...] = ()
@@ -177,7 +191,10 @@ def pack_references(found: References, folder: str | None = None) -> dict[str, A
         "strict": enclosures(found.strict),
         "licensed": {name: enclosures(of) for name, of in found.licensed.items()},
         "models": {name: enclosures(of) for name, of in found.models.items()},
-        "honest": {name: dict(orders) for name, orders in found.honest.items()},
+        "honest": {
+            name: {order: tuple(one) for order, one in orders.items()}
+            for name, orders in found.honest.items()
+        },
         "unspecified": pack_all(found.unspecified, folder),
         "undecided": pack_all(found.undecided, folder),
         "estimated": found.estimated,
@@ -196,7 +213,10 @@ def unpack_references(wire: Mapping[str, Any]) -> References:
         strict=enclosures(wire["strict"]),
         licensed={name: enclosures(of) for name, of in wire["licensed"].items()},
         models={name: enclosures(of) for name, of in wire["models"].items()},
-        honest=wire["honest"],
+        honest={
+            name: {order: Spread(*one) for order, one in orders.items()}
+            for name, orders in wire["honest"].items()
+        },
         unspecified=unpack_all(wire["unspecified"]),
         undecided=unpack_all(wire["undecided"]),
         estimated=tuple(wire["estimated"]),

@@ -50,7 +50,7 @@ def test_convolution_against_one_bare_gemm(ratio, interleaved):
     lhs, rhs = operands()
     rows = np.random.default_rng(1).normal(size=(8 * 56 * 56, 3 * 3 * 64))
     columns = rhs.reshape(3 * 3 * 64, 64)
-    ours, theirs = interleaved(kernel(lhs, rhs), lambda: rows @ columns, rounds=20)
+    ours, theirs = interleaved(kernel(lhs, rhs), lambda: rows @ columns, rounds=40)
     ratio("float64 convolution / one bare GEMM of its size", ours, theirs, 1.3)
 
 

@@ -18,8 +18,8 @@ DTYPES = (
 )
 FIELDS = (
     "name, about, links, transforms, sweep, expect, op, operands, attributes, compute_dtype, "
-    "output_dtype, residual, batch, cotangent, tangents, paths, baseline, tolerance, x64, seed, "
-    "timeout"
+    "output_dtype, residual, batch, cotangent, tangents, paths, baseline, tolerance, "
+    "licences, x64, seed, timeout"
 )
 
 
@@ -40,11 +40,13 @@ def test_the_founding_case():
     assert case.program.residual == "lhs"
     assert not case.program.x64
     assert case.paths == ("eager", "jit", "jax2tf-native", "jax2tf-nonnative")
-    assert [entry.paths for entry in case.expect] == [("jit",), ("jax2tf-native",)]
+    native = ("jax2tf-native",)
+    assert [entry.paths for entry in case.expect] == [("jit",), native, native]
     assert case.expect[1].when == {"tensorflow": ">=2.18"}
-    assert [entry.line for entry in case.expect] == [23, 28]
-    assert [len(case.expect) for case in file.cases] == [2, 0, 0]
-    assert case.arrays()[0].ravel().tolist() == pytest.approx([-1.0932409763, -1.23801767], rel=1e-7)
+    assert [entry.line for entry in case.expect] == [23, 28, 34]
+    assert [len(case.expect) for case in file.cases] == [3, 1, 0]
+    lhs = case.arrays()[0]
+    assert lhs.ravel().tolist() == pytest.approx([-1.0932409763, -1.23801767], rel=1e-7)
 
 
 def test_loading_imports_neither_jax_nor_tensorflow_nor_pandas_nor_numpy():

@@ -7,11 +7,12 @@ import pytest
 
 from parity.compare.metrics import Metrics
 from parity.compare.rows import as_dict, compare_case, groups, reference_rows
-from parity.worker.protocol import Failure, References, digest
+from parity.worker.protocol import Enclosure, Failure, References, digest
 
 STRICT = np.array([1.0, 2.0], np.float32)
 KEPT = np.array([1.0, 2.5], np.float32)
-REFERENCES = References(f64={"out": np.array([1.0, 2.75])}, strict={"out": STRICT})
+IDEAL = Enclosure(np.array([1.0, 2.75]), np.array([0.75, 1.75]), np.array([1.25, 3.75]))
+REFERENCES = References(f64={"out": IDEAL}, strict={"out": Enclosure(STRICT, STRICT, STRICT)})
 
 
 def test_one_row_per_path_and_output(make_case, make_outcome):
@@ -25,6 +26,36 @@ def test_one_row_per_path_and_output(make_case, make_outcome):
     assert (jit.f64.max_abs, jit.strict.max_abs, jit.baseline.max_abs) == (0.25, 0.5, 0.5)
     assert (eager.f64.max_abs, eager.strict.max_abs, eager.baseline.max_abs) == (0.75, 0, 0)
     assert jit.sha256 == digest(KEPT) == native.sha256
+    assert (eager.faithful, eager.accurate, eager.bound_share) == (True, True, 0.75)
+    assert (jit.faithful, jit.accurate, jit.bound_share) == (False, True, 0.25)
+    assert (jit.model, jit.licences, jit.vacuous, jit.undecided) == ("", "", 0.0, 0)
+
+
+def test_what_the_references_say_stands_in_the_row(make_case, make_outcome, make_references):
+    """Vacuous: a bound of 3 beyond the rms of (1, 2.75), 2.07."""
+    references = make_references(
+        strict=STRICT,
+        f64=(IDEAL.point, np.array([-2.0, 1.75]), IDEAL.hi),
+        licensed={"fma": (STRICT, STRICT, KEPT)},
+        models={"wide": np.array([1.25, 2.75], np.float32)},
+        undecided=np.array([True, False]),
+    )
+    other = np.array([1.25, 2.75], np.float32)
+    outcomes = [
+        make_outcome(p, x) for p, x in (("eager", STRICT), ("jit", KEPT), ("native", other))
+    ]
+    eager, jit, native = compare_case(make_case(), outcomes, references)
+    assert [r.licences for r in (eager, jit, native)] == ["", "fma", ""]
+    assert [r.model for r in (eager, jit, native)] == ["", "", "wide"]
+    assert [r.faithful for r in (eager, jit, native)] == [True, True, False]
+    assert [(r.undecided, r.vacuous) for r in (eager, jit, native)] == [(1, 0.5)] * 3
+    flat = as_dict(jit)
+    assert (flat["licences"], flat["bound_share"], flat["accurate"]) == ("fma", 0.25, True)
+
+
+def test_without_references_a_row_says_nothing_of_them(make_case, make_outcome):
+    row = compare_case(make_case(), [make_outcome("eager", STRICT)], References())[0]
+    assert (row.faithful, row.accurate, row.bound_share, row.undecided) == (None,) * 4
 
 
 def test_every_path_is_compared_with_the_baseline_wherever_it_stands(make_case, make_outcome):
@@ -144,7 +175,8 @@ def _builtins_only(value):
 )
 def test_as_dict_is_flat_and_of_builtins(make_case, make_outcome, array):
     outcomes = [make_outcome("eager", array), make_outcome("jit", np.flip(array))]
-    for row in compare_case(make_case(), outcomes, References(strict={"out": array})):
+    strict = {"out": Enclosure(array, array, array)}
+    for row in compare_case(make_case(), outcomes, References(strict=strict)):
         flat = as_dict(row)
         assert _builtins_only(flat)
         assert {f"{f.name}_{t}" for f in dataclasses.fields(Metrics)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def test_a_run_is_one_object(maker: Any, founding: CaseResult) -> None:
             "paths": [["eager", "nonnative"], ["jit", "native"]],
         }
     ]
+    assert found["notes"] == []
     jit = found["rows"][1]
     assert (jit["grade"], jit["status"], jit["because"]) == (
         "divergent",
@@ -51,3 +53,10 @@ def test_a_run_without_any_finished_case_is_an_object_too(maker: Any) -> None:
     found = read(maker.run(wanted=3, interrupted=True))
     assert (found["verdict"], found["wanted"], found["done"]) == ("interrupted", 3, 0)
     assert found["rows"] == found["references"] == found["groups"] == []
+
+
+def test_what_must_be_known_of_the_references_is_told(maker: Any, founding: CaseResult) -> None:
+    noted = replace(founding, notes=("x64 is off: JAX takes float64 as float32",))
+    assert read(maker.run(noted))["notes"] == [
+        {"case": founding.case.id, "environment": "default", "notes": list(noted.notes)}
+    ]
