@@ -75,6 +75,7 @@ def _ask(groups: Sequence[str], setting: Setting) -> tuple[str, list[Harness]]:
     with tempfile.TemporaryDirectory(prefix="parity-") as scratch:
         gateway = Gateway(setting, Path(scratch))
         try:
+            gateway.start()
             gateway.send({"kind": "harnesses", "groups": list(groups)})
             answer = gateway.receive(START_LIMIT)
         except WorkerLost as lost:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import pytest
 import parity
 from parity import cli
 from parity.casefile.case import Case
-from parity.engine.run import Session
-from parity.engine.session import Execution
+from parity.engine.environment import Environment
+from parity.engine.workers import Execution, Workers
 from parity.paths import names
 from parity.worker.protocol import PathOutcome, References
 
@@ -50,16 +50,18 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]
     """No worker: `jit` of a case named `differs` is off by one. Returns what was asked for."""
     asked = []
 
-    def execute(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+    def execute(
+        self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: object
+    ) -> Execution:
         asked.append((case.id, tuple(paths)))
         off = {"jit": case.name == "differs"}
         outcomes = [
             PathOutcome(path, outputs={"out": np.float32(11 + off.get(path, False))})
             for path in dict.fromkeys((*paths, case.baseline))
         ]
-        return Execution(tuple(outcomes), References())
+        return Execution(where.name, tuple(outcomes), References())
 
-    monkeypatch.setattr(Session, "execute", execute)
+    monkeypatch.setattr(Workers, "execute", execute)
     return asked
 
 
@@ -94,13 +96,13 @@ class TestUsage:
         [
             (
                 ["rnu"],
-                "error: unknown command (got rnu; allowed run, list, validate, new, import, "
-                "schema, doctor)\nhint: did you mean 'run'?\n",
+                "error: unknown command (got rnu; allowed run, show, list, validate, new, import, "
+                "schema, doctor, cache)\nhint: did you mean 'run'?\n",
             ),
             (
                 ["frobnicate"],
-                "error: unknown command (got frobnicate; allowed run, list, validate, new, "
-                "import, schema, doctor)\n",
+                "error: unknown command (got frobnicate; allowed run, show, list, validate, new, "
+                "import, schema, doctor, cache)\n",
             ),
             (
                 ["run", "--fromat", "json"],
@@ -351,10 +353,12 @@ class TestRun:
     def test_a_fault_of_ours_is_3_with_its_traceback(
         self, here: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def execute(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+        def execute(
+            self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: object
+        ) -> Execution:
             raise ZeroDivisionError("our own")
 
-        monkeypatch.setattr(Session, "execute", execute)
+        monkeypatch.setattr(Workers, "execute", execute)
         code, out, err = invoke("run")
         assert (code, out) == (3, "")
         assert "Traceback (most recent call last)" in err
@@ -368,15 +372,17 @@ class TestRun:
         self, here: Path, invoke: Invoke, engine: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Path("cases/b.yaml").write_text(BAD)
-        execute = Session.execute
+        execute = Workers.execute
 
-        def interrupt(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+        def interrupt(
+            self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: Any
+        ) -> Execution:
             if case.name == "fine":
                 raise KeyboardInterrupt
-            return execute(self, case, paths)
+            return execute(self, case, paths, where, **more)
 
-        monkeypatch.setattr(Session, "execute", interrupt)
-        code, out, _ = invoke("run")
+        monkeypatch.setattr(Workers, "execute", interrupt)
+        code, out, _ = invoke("run", "-j", "1")
         assert code == 130
         assert "finding: jit divergent" in out
         assert out.splitlines()[-1].startswith("interrupted: 1 row in 1 case after 1 of 2 cases")

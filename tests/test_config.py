@@ -64,7 +64,7 @@ def test_without_a_file_the_current_folder_is_the_root_of_what_lies_below(
         (
             "[tool.parity]\nfail-on = 'divergent'\n",
             ":2:1: unknown key in [tool.parity] (got fail-on; allowed cases, fail_on, timeout, "
-            "reports, max_cases)\nhint: did you mean fail_on?",
+            "reports, max_cases, memory, keep, environments)\nhint: did you mean fail_on?",
         ),
         (
             "[tool.parity]\ntimeout = 3\nfail_on = 'bad'\n",

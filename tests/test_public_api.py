@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 
 import parity
 from parity.casefile.case import Case
-from parity.engine.run import Session
-from parity.engine.session import Execution
+from parity.engine.environment import Environment
+from parity.engine.workers import Execution, Workers
 from parity.worker.protocol import PathOutcome, References
 
 CASE = """\
@@ -32,11 +33,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "dot.yaml").write_text(CASE)
 
-    def execute(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+    def execute(
+        self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: object
+    ) -> Execution:
         made = (PathOutcome(p, outputs={"out": np.float32(11 + (p == "jit"))}) for p in paths)
-        return Execution(tuple(made), References())
+        return Execution(where.name, tuple(made), References())
 
-    monkeypatch.setattr(Session, "execute", execute)
+    monkeypatch.setattr(Workers, "execute", execute)
     return tmp_path
 
 

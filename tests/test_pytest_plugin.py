@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ import pytest
 import parity.api  # pytester forgets what is first imported inside it: import it once, here
 import parity.report.summary  # noqa: F401
 from parity.casefile.case import Case
+from parity.engine.environment import Environment
 from parity.engine.run import Session
-from parity.engine.session import Execution
+from parity.engine.workers import Execution, Workers
 from parity.errors import WorkerStartError
 from parity.worker.protocol import Failure, PathOutcome, References
 
@@ -48,7 +49,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """No worker: `jit` of bfloat16 is off by one, non-native is unsupported. What was asked for."""
     calls: Asked = []
 
-    def execute(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+    def execute(
+        self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: object
+    ) -> Execution:
         calls.append((case.id, tuple(paths)))
         outcomes = []
         for path in dict.fromkeys((*paths, case.baseline)):
@@ -59,9 +62,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
                 if path == "jax2tf-nonnative"
                 else PathOutcome(path, outputs={"out": np.float32(11 + off)})
             )
-        return Execution(tuple(outcomes), References())
+        return Execution(where.name, tuple(outcomes), References())
 
-    monkeypatch.setattr(Session, "execute", execute)
+    monkeypatch.setattr(Workers, "execute", execute)
     return calls
 
 
@@ -119,8 +122,8 @@ def test_a_finding_fails_its_item_and_says_so_in_the_first_line(run: Run, asked:
 def test_a_case_runs_once_with_the_paths_that_were_selected(run: Run, asked: Asked) -> None:
     run("-k", "jit or jax2tf-native")
     assert asked == [
-        ("cases/dot.yaml::dot:compute_dtype=bfloat16", ("jit", "jax2tf-native")),
-        ("cases/dot.yaml::dot:compute_dtype=float32", ("jit", "jax2tf-native")),
+        ("cases/dot.yaml::dot:compute_dtype=bfloat16", ("jit", "jax2tf-native", "eager")),
+        ("cases/dot.yaml::dot:compute_dtype=float32", ("jit", "jax2tf-native", "eager")),
     ]
 
 
@@ -128,7 +131,7 @@ def test_last_failed_runs_the_item_again(run: Run, asked: Asked) -> None:
     run()
     asked.clear()
     run("--lf").assert_outcomes(failed=1)
-    assert asked == [("cases/dot.yaml::dot:compute_dtype=bfloat16", ("jit",))]
+    assert asked == [("cases/dot.yaml::dot:compute_dtype=bfloat16", ("jit", "eager"))]
 
 
 def test_junit_has_the_key_numbers(run: Run, asked: Asked, pytester: pytest.Pytester) -> None:
@@ -166,7 +169,8 @@ def test_options_reach_the_engine(run: Run, asked: Asked, monkeypatch: pytest.Mo
     result = run("--parity-python=some/python", "--parity-timeout=7", "--parity-fail-on=inaccurate")
     result.assert_outcomes(passed=6, skipped=2)
     (options,) = seen
-    assert (options.python, options.timeout, options.fail_on) == ("some/python", 7.0, "inaccurate")
+    assert options.environments[0].python == "some/python"
+    assert (options.limits.timeout, options.fail_on) == (7.0, "inaccurate")
 
 
 def test_a_grade_that_does_not_exist_is_a_usage_error(run: Run) -> None:
@@ -205,11 +209,13 @@ def test_an_environment_that_cannot_run_fails_each_item_in_one_line(
 ) -> None:
     starts = []
 
-    def execute(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+    def execute(
+        self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: object
+    ) -> Execution:
         starts.append(case.id)
         raise WorkerStartError("python cannot execute anything: no jax", hint="parity doctor")
 
-    monkeypatch.setattr(Session, "execute", execute)
+    monkeypatch.setattr(Workers, "execute", execute)
     result = run("-k", "jit or eager")
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(["FAILED *jit* - python cannot execute anything: no jax"])
@@ -217,10 +223,12 @@ def test_an_environment_that_cannot_run_fails_each_item_in_one_line(
 
 
 def test_a_fault_of_ours_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def execute(self: Session, case: Case, paths: tuple[str, ...]) -> Execution:
+    def execute(
+        self: Workers, case: Case, paths: Sequence[str], where: Environment, **more: object
+    ) -> Execution:
         raise ZeroDivisionError("our own")
 
-    monkeypatch.setattr(Session, "execute", execute)
+    monkeypatch.setattr(Workers, "execute", execute)
     result = run("-k", "float32 and jit")
     result.stdout.fnmatch_lines(["*raise ZeroDivisionError*", "E*ZeroDivisionError: our own"])
 
@@ -320,15 +328,14 @@ class TestProcess:
     ) -> None:
         pytester.makeconftest(
             "import os, numpy as np\n"
-            "from parity.engine.run import Session\n"
-            "from parity.engine.session import Execution\n"
+            "from parity.engine.workers import Execution, Workers\n"
             "from parity.worker.protocol import PathOutcome, References\n"
-            "def execute(self, case, paths):\n"
+            "def execute(self, case, paths, where, **more):\n"
             "    with open('asked', 'a') as file:\n"
             "        file.write(case.id + '\\n')\n"
             "    made = [PathOutcome(p, outputs={'out': np.float32(1)}) for p in paths]\n"
-            "    return Execution(tuple(made), References())\n"
-            "Session.execute = execute\n"
+            "    return Execution(where.name, tuple(made), References())\n"
+            "Workers.execute = execute\n"
         )
         command = ("-m", "pytest", *PLUGINS, "-n", "2", "cases")
         assert "8 passed" in self.python(pytester, *command)

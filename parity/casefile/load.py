@@ -178,7 +178,7 @@ class _Loader:
             program=built.program,
             operands=built.operands,
             paths=tuple(variant.name for variant in named),
-            variants={variant.name: variant for variant in named if variant.options() or variant.variables},
+            variants={v.name: v for v in named if v.options() or v.variables},
             baseline=body.baseline,
             tolerance=limits,
             expect=expect.of(point, body),

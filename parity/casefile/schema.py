@@ -152,7 +152,7 @@ class VariantModel(Strict):
 
     path: str = Field(description="which path")
     name: str | None = Field(
-        default=None, pattern=NAME_PATTERN, description="what rows call it; default: path and a hash"
+        default=None, pattern=NAME_PATTERN, description="in rows; default: path and a hash"
     )
     compiler_options: dict[str, bool | int | float | str] = Field(
         default={}, description="XLA options of this compilation alone"
@@ -198,7 +198,7 @@ class Body(Strict):
     cotangent: CotangentModel = Field(default=CotangentModel(), description="the cotangent of vjp")
     tangents: dict[str, Filling] = Field(default={}, description="operand: its tangent under jvp")
     paths: list[PathItem] = Field(
-        default=DEFAULT_PATHS, min_length=1, description="the paths to run, or variants of them"
+        default=[*DEFAULT_PATHS], min_length=1, description="the paths to run, or variants of them"
     )
     baseline: str = Field(default="eager", description="the path that the others are compared with")
     tolerance: ToleranceModel | None = Field(default=None, description="explicit limits")

@@ -69,9 +69,7 @@ def _judge_row(row: Row, entries: Sequence[Expectation], fail_on: str) -> Row:
         return replace(row, status="finding")
     if row.nondeterministic:  # no grade says anything of bits that change from run to run
         said = "nondeterministic: a fresh process gave other bits"
-        return replace(
-            row, status="finding", detail="; ".join(filter(None, (said, row.detail)))
-        )
+        return replace(row, status="finding", detail="; ".join(filter(None, (said, row.detail))))
     for entry in entries:
         if _speaks_of(entry, row) and _comes_true(entry, row):
             return replace(row, status="expected", because=entry.because, link=entry.link)

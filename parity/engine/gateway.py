@@ -62,15 +62,16 @@ class Gateway:
         folder: for its stderr, its state and arrays too large for a message.
 
     Attributes:
-        environment: what the worker found there.
+        environment: what the worker found there, once it was started.
         loaded: paths whose imports it has made.
         used: whether it has executed anything yet.
 
     Raises:
-        WorkerStartError: the interpreter cannot be started, lacks JAX, or dies on its flags.
+        WorkerStartError: the interpreter cannot be started.
     """
 
     def __init__(self, setting: Setting, folder: Path) -> None:
+        self.environment: Mapping[str, str] = {}
         self.loaded: set[str] = set()
         self.used = False
         number = next(_serial)
@@ -101,9 +102,13 @@ class Gateway:
                 "variables": dict(setting.variables),
             }
         )
-        self.environment: Mapping[str, str] = self._started()
 
-    def _started(self) -> Mapping[str, str]:
+    def start(self) -> None:
+        """Wait until it can take requests.
+
+        Raises:
+            WorkerStartError: the interpreter lacks JAX, or dies on its flags.
+        """
         try:
             hello = self.receive(START_LIMIT)
         except (WorkerLost, ParityFault) as error:
@@ -112,8 +117,7 @@ class Gateway:
                 f"{self._setting.python} cannot execute anything: {_reason(error)}",
                 hint="`parity doctor` shows what that environment has",
             ) from error
-        environment: Mapping[str, str] = hello["environment"]
-        return environment
+        self.environment = hello["environment"]
 
     def send(self, request: Mapping[str, Any]) -> None:
         """Queue a request; a worker that is gone is noticed by `receive`."""

@@ -6,6 +6,7 @@ import itertools
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -15,8 +16,12 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+_AHEAD = 64
+"""Results that wait to be read; threads that are further ahead wait."""
+
+
 @dataclass(frozen=True)
-class _Result(Generic[Result]):
+class _Said(Generic[Result]):
     """What a thread says: a result, that it failed, or that it has ended."""
 
     value: tuple[Result, ...] = ()
@@ -30,57 +35,62 @@ class Pool(Generic[Task, Result]):
     Args:
         jobs: how many threads.
         limits: what a path may take.
-        work: makes a result of a task with the workers of the thread it runs in.
+        work: makes a result of a task with the workers of the thread it runs in; what it tells its
+            third argument before is a result, too.
     """
 
-    def __init__(self, jobs: int, limits: Limits, work: Callable[[Workers, Task], Result]) -> None:
-        self._jobs = jobs
-        self._limits = limits
+    def __init__(
+        self,
+        jobs: int,
+        limits: Limits,
+        work: Callable[[Workers, Task, Callable[[Result], None]], Result],
+    ) -> None:
         self._work = work
-        self._workers: list[Workers] = []
-        self._results: queue.SimpleQueue[_Result[Result]] = queue.SimpleQueue()
+        self._workers = [Workers(limits) for _ in range(jobs)]
+        self._said: queue.Queue[_Said[Result]] = queue.Queue(_AHEAD)
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Result]:
-        """The result of each task, in the order in which they finish.
+        """The results of the tasks, in the order in which they come.
 
         The first exception of a task ends all; so does closing the iterator, or Ctrl-C.
         """
         rest = iter(tasks)
         lock = threading.Lock()
         threads = [
-            threading.Thread(target=self._serve, args=(rest, lock), name=f"workers-{i}")
-            for i in range(self._jobs)
+            threading.Thread(target=self._serve, args=(workers, rest, lock))
+            for workers in self._workers
         ]
-        for thread in threads:
-            thread.start()
-        running = len(threads)
         try:
+            for thread in threads:
+                thread.start()
+            running = len(threads)
             while running:
-                done = self._results.get()
-                if done.error is not None:
-                    raise done.error
-                if done.ended:
+                said = self._said.get()
+                if said.error is not None:
+                    raise said.error
+                if said.ended:
                     running -= 1
-                for value in done.value:
-                    yield value
+                yield from said.value
         finally:
             for workers in self._workers:
                 workers.stop()
-            for thread in threads:
-                thread.join()
+            while any(thread.is_alive() for thread in threads):
+                with suppress(queue.Empty):  # one that waits to say something cannot end
+                    self._said.get(timeout=0.01)
 
-    def _serve(self, tasks: Iterator[Task], lock: threading.Lock) -> None:
-        with Workers(self._limits) as workers:
-            with lock:
-                self._workers.append(workers)
+    def _serve(self, workers: Workers, tasks: Iterator[Task], lock: threading.Lock) -> None:
+        def say(value: Result) -> None:
+            self._said.put(_Said((value,)))
+
+        with workers:
             try:
                 while not workers.stopped:
                     with lock:
                         task = list(itertools.islice(tasks, 1))
                     if not task:
                         break
-                    self._results.put(_Result((self._work(workers, task[0]),)))
+                    say(self._work(workers, task[0], say))
             except BaseException as error:  # noqa: BLE001 - raised again where results are read
                 if not workers.stopped:
-                    self._results.put(_Result(error=error))
-        self._results.put(_Result(ended=True))
+                    self._said.put(_Said(error=error))
+        self._said.put(_Said(ended=True))

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from parity.casefile.case import Case
-from parity.casefile.exactness import exact_until
-from parity.compare.expect import judge
 from parity.compare.result import CaseResult
-from parity.compare.rows import Row, compare_case, groups, reference_rows
-from parity.compare.words import words
 from parity.engine.environment import Environment
 from parity.engine.pool import Pool
-from parity.engine.workers import Execution, Limits, Workers
+from parity.engine.task import Arrived, Done, Outputs, Task, judged, work
+from parity.engine.workers import Limits, Workers
+from parity.record.cache import Cache
+from parity.record.fingerprint import environment_digest
 from parity.record.result import RunResult
 from parity.record.store import Store
 
 Selected = tuple[Case, tuple[str, ...]]
 """A case and the paths of it that are asked for."""
-
-Outputs = Mapping[tuple[str, str], np.ndarray]
-"""By path and output name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +36,8 @@ class Options:
         keep: which outputs the record keeps.
         keep_limit: bytes of outputs that the record keeps at most.
         resume: the record of an earlier run to go on with.
-        cache: whether what has been run before is taken from there.
+        cache: whether what has been run before is taken from the cache beside the records. Runs on
+            a cluster do without: its machines are not known here.
     """
 
     fail_on: str = "divergent"
@@ -57,15 +50,6 @@ class Options:
     keep_limit: int = 64 << 20
     resume: Path | None = None
     cache: bool = True
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One case in one environment."""
-
-    case: Case
-    paths: tuple[str, ...]
-    environment: Environment
 
 
 class Session:
@@ -88,56 +72,9 @@ class Session:
 
     def run(self, case: Case, paths: Sequence[str]) -> CaseResult:
         """Execute and compare one case in the first environment."""
-        task = _Task(case, tuple(paths), self._options.environments[0])
-        return _run_task(self._workers, task, self._options.fail_on)[0]
-
-
-def _run_task(workers: Workers, task: _Task, fail_on: str) -> tuple[CaseResult, Outputs]:
-    """Run the paths, and the baseline with them, since the others are compared with it."""
-    wanted = tuple(dict.fromkeys((*task.paths, task.case.baseline)))
-    execution = workers.execute(task.case, wanted, task.environment)
-    begin = time.perf_counter()
-    result = _compare(task, execution, workers.found.get(task.environment.name, {}), fail_on)
-    seconds = time.perf_counter() - begin
-    rows = tuple(_timed(row, seconds / max(len(result.rows), 1)) for row in result.rows)
-    outputs = {
-        (outcome.path, name): array
-        for outcome in execution.outcomes
-        if outcome.path in task.paths
-        for name, array in outcome.outputs.items()
-    }
-    return dataclasses.replace(result, rows=rows), outputs
-
-
-def _timed(row: Row, seconds: float) -> Row:
-    return dataclasses.replace(row, timings={**row.timings, "compare": seconds})
-
-
-def _compare(
-    task: _Task, execution: Execution, found: Mapping[str, str], fail_on: str
-) -> CaseResult:
-    """Measure, grade and judge what was executed; rows for the wanted paths alone."""
-    case, outcomes, references = task.case, execution.outcomes, execution.references
-    rows = tuple(
-        dataclasses.replace(
-            row,
-            environment=execution.environment,
-            nondeterministic=row.path in execution.changed,
-        )
-        for row in compare_case(case, outcomes, references)
-        if row.path in task.paths
-    )
-    judged = judge(case, rows, environment=found, fail_on=fail_on)
-    outputs = dict.fromkeys(name for outcome in outcomes for name in outcome.outputs)
-    return CaseResult(
-        case,
-        execution.environment,
-        judged,
-        reference_rows(case, references),
-        {name: groups(outcomes, name) for name in outputs},
-        words(case, judged, outcomes, references),
-        (*references.notes, *filter(None, [exact_until(case)])),
-    )
+        task = Task(case, tuple(paths), self._options.environments[0])
+        done = work(self._workers, task)
+        return judged(done.result, done.found, self._options.fail_on)
 
 
 def run_cases(
@@ -162,24 +99,23 @@ def run_cases(
     """
     from parity import __version__
 
-    tasks = [
-        _Task(case, paths, environment)
-        for case, paths in selected
-        for environment in options.environments
-    ]
-    store = _store(options, __version__, len(tasks))
-    run = _Run(store, options, progress)
+    wanted = len(selected) * len(options.environments)
+    store = _store(options, __version__, wanted)
     interrupted = False
     try:
-        run.go(tasks)
+        with ExitStack() as opened:
+            _Run(store, _cache(options, opened), options, progress).go(selected)
     except KeyboardInterrupt:
         interrupted = True
-    except BaseException:
+    except BaseException as error:
         store.close()
+        if store.file is not None:
+            error.add_note(
+                f"what was finished before is in {store.file}; to go on: "
+                f"parity run --resume {store.file}"
+            )
         raise
-    result = RunResult(
-        store.environments(), store.results(), len(tasks), interrupted, store.file
-    )
+    result = RunResult(store.environments(), store.results(), wanted, interrupted, store.file)
     store.finish(result.verdict, interrupted=interrupted)
     return result
 
@@ -204,58 +140,108 @@ def _store(options: Options, version: str, wanted: int) -> Store:
     )
 
 
+def _cache(options: Options, opened: ExitStack) -> Cache | None:
+    """The cache, if a run with these options may use one."""
+    once = options.limits.repeats == 1 and options.scheduler is None
+    if not options.cache or options.out is None or not once:
+        return None
+    return opened.enter_context(Cache(options.out))
+
+
 class _Run:
     """The tasks of a run, from what is already known to what is still to be executed."""
 
     def __init__(
-        self, store: Store, options: Options, progress: Callable[[CaseResult], None]
+        self,
+        store: Store,
+        cache: Cache | None,
+        options: Options,
+        progress: Callable[[CaseResult], None],
     ) -> None:
         self._store = store
+        self._cache = cache
         self._options = options
         self._progress = progress
         self._noted: set[str] = set()
 
-    def go(self, tasks: Sequence[_Task]) -> None:
+    def go(self, selected: Sequence[Selected]) -> None:
         """Do everything that is not recorded yet, each result recorded when it is there."""
-        done = self._store.done() if self._options.resume is not None else {}
-        waiting: list[tuple[int, _Task]] = []
-        for position, task in enumerate(tasks):
-            recorded = done.get((task.case.id, task.environment.name), ())
-            if set(task.paths) <= set(recorded) and self._store.knows(task.case):
-                continue
-            waiting.append((position, task))
-        if waiting:
-            self._execute(waiting)
-
-    def _execute(self, waiting: Sequence[tuple[int, _Task]]) -> None:
+        waiting = [task for task in self._tasks(selected) if not self._was_cached(task)]
+        if not waiting:
+            return
         limits, scheduler = self._options.limits, self._options.scheduler
-        work = partial(_work, self._options.fail_on)
+        results: Iterator[Arrived | Done]
         if scheduler is not None:
             from parity.engine.cluster import Cluster
 
             results = Cluster(scheduler, limits, work).run(waiting)
         else:
-            jobs = max(1, min(self._options.jobs, len(waiting)))
+            jobs = min(self._options.jobs, len(waiting))
             results = Pool(jobs, limits, work).run(waiting)
-        for done in results:
-            if done.result.environment not in self._noted:
-                self._noted.add(done.result.environment)
-                self._store.environment(done.result.environment, done.found)
-            self._store.add(done.result, done.outputs, position=done.position)
-            self._progress(done.result)
+        for came in results:
+            if isinstance(came, Arrived):
+                self._arrived(came)
+            else:
+                self._done(came)
 
+    def _tasks(self, selected: Sequence[Selected]) -> Iterator[Task]:
+        """What is not recorded yet, in order."""
+        resumes = self._options.resume is not None
+        recorded = self._store.done() if resumes else {}
+        digests = self._digests()
+        tasks = (
+            Task(case, paths, environment)
+            for case, paths in selected
+            for environment in self._options.environments
+        )
+        for position, task in enumerate(tasks):
+            case, name = task.case, task.environment.name
+            if set(task.paths) <= {*recorded.get((case.id, name), ())} and self._store.knows(case):
+                continue
+            digest = digests.get(name)
+            key = self._cache.key(case, task.paths, digest) if self._cache and digest else None
+            known = self._store.arrivals(case, name) if resumes else {}
+            yield replace(task, position=position, known=known, key=key)
 
-@dataclass(frozen=True)
-class _Done:
-    """What a thread of the pool, or of the cluster, hands over."""
+    def _digests(self) -> dict[str, str | None]:
+        if self._cache is None:
+            return {}
+        return {
+            environment.name: environment_digest(environment.python, environment.variables)
+            for environment in self._options.environments
+        }
 
-    position: int
-    result: CaseResult
-    outputs: Outputs
-    found: Mapping[str, str]
+    def _was_cached(self, task: Task) -> bool:
+        """Take a task's result from the cache, if it is there."""
+        if self._cache is None or task.key is None:
+            return False
+        hit = self._cache.get(task.key, task.case, task.environment.name)
+        if hit is None:
+            return False
+        self._add(task, hit.result, hit.found, hit.outputs)
+        return True
 
+    def _arrived(self, came: Arrived) -> None:
+        if self._store.file is not None:
+            if came.found:
+                self._note(came.task.environment.name, came.found)
+            self._store.arrived(came.task.case, came.task.environment.name, came.outcome)
 
-def _work(fail_on: str, workers: Workers, item: tuple[int, _Task]) -> _Done:
-    position, task = item
-    result, outputs = _run_task(workers, task, fail_on)
-    return _Done(position, result, outputs, workers.found.get(task.environment.name, {}))
+    def _done(self, came: Done) -> None:
+        task = came.task
+        if self._cache is not None and task.key is not None and came.repeatable:
+            self._cache.put(task.key, came.result, came.found, came.outputs)
+        self._add(task, came.result, came.found, came.outputs)
+
+    def _add(
+        self, task: Task, result: CaseResult, found: Mapping[str, str], outputs: Outputs
+    ) -> None:
+        self._note(task.environment.name, found)
+        result = judged(result, found, self._options.fail_on)
+        self._store.add(result, outputs, position=task.position)
+        self._progress(result)
+
+    def _note(self, environment: str, found: Mapping[str, str]) -> None:
+        if environment not in self._noted:
+            self._store.environment(environment, found)
+            self._noted.add(environment)

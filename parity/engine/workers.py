@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from parity.casefile.case import Case, Variant
 from parity.engine.environment import Environment
 from parity.engine.gateway import START_LIMIT, Gateway, Setting, WorkerLost
+from parity.errors import WorkerStartError
 from parity.worker.protocol import (
     Failure,
     PathOutcome,
@@ -94,17 +95,30 @@ class Workers:
             gateway.kill()
 
     def execute(
-        self, case: Case, paths: Sequence[str], environment: Environment | None = None
+        self,
+        case: Case,
+        paths: Sequence[str],
+        environment: Environment | None = None,
+        *,
+        known: Mapping[str, PathOutcome] | None = None,
+        arrived: Callable[[PathOutcome], None] = lambda outcome: None,
     ) -> Execution:
         """Run one case on the named paths and under the references.
+
+        Args:
+            case: which.
+            paths: where.
+            environment: this interpreter's if None.
+            known: outcomes from before, by path, which are not had again.
+            arrived: told of each other outcome as soon as it is there.
 
         Raises:
             WorkerStartError: the environment cannot execute anything.
             CaseFileError: an array file cannot be read.
         """
         environment = environment or Environment()
-        task = _Task(self, case, environment)
-        task.run([*paths, _REFERENCES])
+        task = _Task(self, case, environment, arrived, dict(known or {}))
+        task.run([*(path for path in paths if path not in task.outcomes), _REFERENCES])
         changed = set()
         for _ in range(self._limits.repeats - 1):
             self._retire()
@@ -123,16 +137,29 @@ class Workers:
         """Whether `stop` was called."""
         return self._stopped
 
-    def gateway(self, setting: Setting, environment: str) -> Gateway:
+    def gateway(self, setting: Setting, environment: Environment) -> Gateway:
         """The worker for a setting, started if there is none."""
-        if self._stopped:
-            raise Stopped
         if setting not in self._gateways:
             assert self._folder is not None, "a context manager"
-            gateway = Gateway(setting, self._folder)
-            self._gateways[setting] = gateway
-            self.found.setdefault(environment, gateway.environment)
-        return self._gateways[setting]
+            self._gateways[setting] = Gateway(setting, self._folder)
+            self._start(setting)
+        if self._stopped:
+            raise Stopped
+        gateway = self._gateways[setting]
+        if setting.variables == _pairs(environment.variables):  # else a variant's are among them
+            self.found.setdefault(environment.name, gateway.environment)
+        return gateway
+
+    def _start(self, setting: Setting) -> None:
+        gateway = self._gateways[setting]
+        if self._stopped:  # before it was known there
+            gateway.kill()
+            raise Stopped
+        try:
+            gateway.start()
+        except WorkerStartError:
+            self.lost(setting)
+            raise
 
     def lost(self, setting: Setting) -> None:
         """Forget a worker that is gone."""
@@ -164,6 +191,7 @@ class _Task:
     workers: Workers
     case: Case
     environment: Environment
+    arrived: Callable[[PathOutcome], None] = lambda outcome: None
     outcomes: dict[str, PathOutcome] = field(default_factory=dict)
     references: References = field(default_factory=References)
     _retried: set[str] = field(default_factory=set)
@@ -180,16 +208,14 @@ class _Task:
 
     def _setting(self, path: str) -> Setting:
         variables = dict(self.environment.variables) | dict(self._variant(path).variables)
-        return Setting(
-            self.environment.python, self.case.program.x64, tuple(sorted(variables.items()))
-        )
+        return Setting(self.environment.python, self.case.program.x64, _pairs(variables))
 
     def _variant(self, path: str) -> Variant:
         return self.case.variants.get(path) or Variant(path, path)
 
     def _ask(self, setting: Setting, pending: list[str], inputs: Sequence[np.ndarray]) -> None:
         """Ask for what is pending until all has been answered or the worker is lost."""
-        gateway = self.workers.gateway(setting, self.environment.name)
+        gateway = self.workers.gateway(setting, self.environment)
         try:
             self._load(gateway, pending)
             gateway.send(self.workers.packed(self.case, inputs))
@@ -216,7 +242,7 @@ class _Task:
             failure = gateway.receive(START_LIMIT)["failure"]
             if failure is not None:
                 pending.remove(path)
-                self.outcomes[path] = PathOutcome(path, failure=Failure(**failure))
+                self._settle(PathOutcome(path, failure=Failure(**failure)))
             else:
                 gateway.loaded.add(base)
         pending.sort(key=order.__getitem__)
@@ -240,13 +266,19 @@ class _Task:
         evidence = dict(answer["evidence"])
         if path in self._retried:
             evidence["retried"] = "crashed in a worker that had run other paths, not alone"
-        self.outcomes[path] = PathOutcome(
-            path,
-            outputs={} if failure else unpack_all(answer["outputs"]),
-            evidence=evidence,
-            timings=answer["timings"],
-            failure=failure,
+        self._settle(
+            PathOutcome(
+                path,
+                outputs={} if failure else unpack_all(answer["outputs"]),
+                evidence=evidence,
+                timings=answer["timings"],
+                failure=failure,
+            )
         )
+
+    def _settle(self, outcome: PathOutcome) -> None:
+        self.outcomes[outcome.path] = outcome
+        self.arrived(outcome)
 
     def _failed(self, pending: list[str], failure: Failure, *, in_reused_worker: bool) -> None:
         """What a lost worker means for the path it was asked for.
@@ -262,7 +294,11 @@ class _Task:
         if path == _REFERENCES:
             self.references = References(failure=failure)
         else:
-            self.outcomes[path] = PathOutcome(path, failure=failure)
+            self._settle(PathOutcome(path, failure=failure))
+
+
+def _pairs(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(variables.items()))
 
 
 def _same(first: PathOutcome, again: PathOutcome) -> bool:

@@ -41,7 +41,9 @@ NOT_IN_KEY = frozenset(
 """The fields of a case that change neither bits nor grades. Every other one is part of the key; of
 `paths` those count that are run."""
 
-_REPEATABLE = ("ok", "unsupported", "error")
+REPEATABLE = ("ok", "unsupported", "error")
+"""Outcomes that another run would give again."""
+
 _NOT_KEPT = ("case", "environment", "cached", "status", "because", "link")
 _LOOK_EVERY = 64
 _VERSION = 1
@@ -310,7 +312,7 @@ def _open(file: Path) -> Database:
 def _is_repeatable(row: Row) -> bool:
     """Whether running it again would give it again."""
     innocent = "retried" not in row.evidence
-    return row.outcome in _REPEATABLE and innocent and not row.nondeterministic
+    return row.outcome in REPEATABLE and innocent and not row.nondeterministic
 
 
 def _differing(result: CaseResult) -> set[str]:

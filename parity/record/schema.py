@@ -22,7 +22,7 @@ from typing import Protocol
 
 from parity.errors import UserError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Stands in `PRAGMA user_version`; goes up with every change below."""
 
 APPLICATION_ID = 0x50524954
@@ -106,6 +106,14 @@ CREATE TABLE measurements (       -- distinct metrics: paths with equal bits sha
     number INTEGER NOT NULL,      -- within it
     metrics TEXT NOT NULL,        -- JSON of compare.metrics.Metrics, unless empty
     PRIMARY KEY (case_result, number)
+);
+CREATE TABLE arrived (            -- paths of cases that are not finished; empty after a whole run
+    case_id TEXT NOT NULL,        -- of which case
+    environment TEXT NOT NULL,    -- where
+    path TEXT NOT NULL,           -- its name
+    case_sha256 TEXT NOT NULL,    -- over the case as it was
+    outcome BLOB NOT NULL,        -- record.arrived.pack_outcome
+    PRIMARY KEY (case_id, environment, path)
 );
 CREATE TABLE outputs (            -- bits, each once however often they came out
     sha256 TEXT PRIMARY KEY,      -- over dtype, shape and bits

@@ -16,12 +16,14 @@ from parity.compare.rows import Row
 from parity.config import KEEP, nearest_root
 from parity.errors import UserError
 from parity.record import opening
+from parity.record.arrived import case_digest, pack_outcome, unpack_outcome
 from parity.record.bits import Bits
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
 from parity.record.reader import Recorded
 from parity.record.result import environments_of
 from parity.record.rows import pack_rows
+from parity.worker.protocol import PathOutcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +36,9 @@ LIMIT = 64 << 20
 
 _LARGEST = 10**9 - 2**20
 """SQLite stores no value of a gigabyte."""
+
+_FREE_PAGES = 256
+"""Pages, of 4 KiB, that `arrived` may leave empty in a finished record."""
 
 _COLUMNS = frozenset(("case", "path", "output", "cached", "timings"))
 """What stands beside the JSON of a row in columns of its own, and not in it."""
@@ -175,6 +180,31 @@ class Store:
                 ((number, place, text) for place, text in enumerate(metrics)),
             )
 
+    def arrived(self, case: Case, environment: str, outcome: PathOutcome) -> None:
+        """Keep what a path made of a case until the case is finished and added.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        packed = pack_outcome(outcome)
+        if len(packed) > _LARGEST:
+            return
+        key = (case.id, environment, outcome.path)
+        with self._writing():
+            self._db.execute(
+                "INSERT OR REPLACE INTO arrived VALUES (?, ?, ?, ?, ?)",
+                (*key, case_digest(case), packed),
+            )
+
+    def arrivals(self, case: Case, environment: str) -> dict[str, PathOutcome]:
+        """By path, what is kept of a case that was not finished, if it is still the same case."""
+        found = self._db.execute(
+            "SELECT path, outcome FROM arrived "
+            "WHERE case_id = ? AND environment = ? AND case_sha256 = ?",
+            (case.id, environment, case_digest(case)),
+        )
+        return {path: unpack_outcome(path, packed) for path, packed in found}
+
     def done(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """By case id and environment, the paths that are recorded."""
         found: dict[tuple[str, str], list[str]] = {}
@@ -212,10 +242,15 @@ class Store:
             self._put(
                 {"finished": _now(), "verdict": verdict, "interrupted": str(int(interrupted))}
             )
+            if not interrupted:
+                self._db.execute("DELETE FROM arrived")
         if self.file is None:
             return
+        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
         with self._writing():
             try:
+                if free > _FREE_PAGES:
+                    self._db.execute("VACUUM")
                 self._db.execute("PRAGMA journal_mode=DELETE")
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else someone is reading it
@@ -257,7 +292,8 @@ class Store:
             _resolved(case),
         )
         key = (case.id, result.environment)
-        self._db.execute("DELETE FROM case_results WHERE case_id = ? AND environment = ?", key)
+        for table in ("case_results", "arrived"):
+            self._db.execute(f"DELETE FROM {table} WHERE case_id = ? AND environment = ?", key)
         last = "SELECT coalesce(max(position) + 1, 0) FROM case_results"
         if position is None:
             position = self._db.execute(last).fetchone()[0]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from parity.report.columns import Column, layout
 from parity.compare.result import CaseResult
+from parity.report.columns import Column, layout
 from parity.report.numbers import element, index, metric
 
 if TYPE_CHECKING:

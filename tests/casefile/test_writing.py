@@ -24,7 +24,7 @@ def draft(name: str = "mine", **operands: np.ndarray) -> Draft:
 
 def again(folder: Path, array: np.ndarray) -> np.ndarray:
     (case,) = load(write(draft(lhs=array, rhs=array), folder)).cases
-    return case.arrays[0]
+    return case.arrays()[0]
 
 
 def test_a_case_file_reads_as_one_that_a_person_wrote(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_long_arrays_of_every_dtype_come_back(name: str, tmp_path: Path) -> None
 def test_two_kinds_of_array_file_stand_beside_one_case(tmp_path: Path) -> None:
     lhs, rhs = np.ones(200, DTYPES["bfloat16"].numpy()), np.ones(200, np.complex128)
     (case,) = load(write(draft(lhs=lhs, rhs=rhs), tmp_path)).cases
-    assert [array.dtype for array in case.arrays] == [lhs.dtype, rhs.dtype]
+    assert [array.dtype for array in case.arrays()] == [lhs.dtype, rhs.dtype]
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "mine.npz", "mine.safetensors", "mine.yaml",
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from parity.casefile.case import Case
 from parity.compare.rows import compare_case
-from parity.engine.session import Session
+from parity.engine.workers import Limits, Workers
 
 from .contraction import SCHEMES, draw
 from .geometry import GEOMETRIES
@@ -20,19 +20,19 @@ pytestmark = pytest.mark.usefixtures("fake_paths")
 
 
 @pytest.fixture(scope="module")
-def session():
-    with Session(timeout=60) as opened:
+def workers():
+    with Workers(Limits(timeout=60)) as opened:
         yield opened
 
 
-def grades(session, contraction, *paths):
+def grades(workers, contraction, *paths):
     """Grades and details by path; the baseline is what JAX computes."""
     paths = ("eager", "fake-honest", *paths)
     case = Case(
         "case", Path("case.yaml"), 1, "case", "", (), {}, contraction.spec, (), paths, "eager"
     )
-    case.__dict__["arrays"] = contraction.inputs
-    execution = session.execute(case, paths)
+    case.__dict__["arrays"] = lambda: contraction.inputs
+    execution = workers.execute(case, paths)
     rows = compare_case(case, execution.outcomes, execution.references)
     found = {row.path: (row.grade, row.detail) for row in rows}
     assert found["eager"] == found["fake-honest"] == ("identical", "")
@@ -40,9 +40,9 @@ def grades(session, contraction, *paths):
 
 
 @pytest.mark.parametrize("geometry", ["dot K=1024", "dot K=4096", "conv 1x1 K=1024"])
-def test_operands_of_a_long_contraction_are_not_what_was_declared(session, geometry):
+def test_operands_of_a_long_contraction_are_not_what_was_declared(workers, geometry):
     found = grades(
-        session,
+        workers,
         draw(GEOMETRY[geometry], F32, "normal", 7),
         "fake-bf16-operands",
         "fake-tf32-operands",
@@ -56,18 +56,18 @@ def test_operands_of_a_long_contraction_are_not_what_was_declared(session, geome
 
 
 @pytest.mark.parametrize("geometry", ["dot K=17", "conv groups, strided"])
-def test_one_ulp_where_every_order_is_exact(session, geometry):
+def test_one_ulp_where_every_order_is_exact(workers, geometry):
     contraction = draw(GEOMETRY[geometry], F32, "integers", 7)
-    grade, detail = grades(session, contraction, "fake-one-ulp")["fake-one-ulp"]
+    grade, detail = grades(workers, contraction, "fake-one-ulp")["fake-one-ulp"]
     assert grade == "divergent"
     assert detail.startswith("outside the order interval in 1 of ")
 
 
-def test_a_nan_that_became_zero(session):
+def test_a_nan_that_became_zero(workers):
     contraction = draw(GEOMETRY["dot K=17"], F32, "normal", 7)
     lhs = contraction.inputs[0].copy()
     lhs[2, 5] = np.nan
     contraction = replace(contraction, inputs=(lhs, contraction.inputs[1]))
-    grade, detail = grades(session, contraction, "fake-nan-to-zero")["fake-nan-to-zero"]
+    grade, detail = grades(workers, contraction, "fake-nan-to-zero")["fake-nan-to-zero"]
     assert grade == "mismatched"
     assert detail == "numbers where the baseline has NaN: 5 elements"

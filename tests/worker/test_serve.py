@@ -52,7 +52,7 @@ def server(tmp_path):
 def evidence(server, spec, lhs=(1, 2)):
     inputs = {"0": pack(np.float32(lhs)), "1": pack(np.float32([3, 4]))}
     server.case({"spec": spec.to_wire(), "inputs": inputs})
-    answer = server.path({"path": "counting"})
+    answer = server.path({"path": "counting", "options": {}, "memory": None})
     assert answer["failure"] is None
     return answer["evidence"]
 

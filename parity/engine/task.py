@@ -1,0 +1,136 @@
+"""One case in one environment, from what is asked for to rows that are not judged yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from parity.casefile.case import Case
+from parity.casefile.exactness import exact_until
+from parity.compare.expect import judge
+from parity.compare.result import CaseResult
+from parity.compare.rows import compare_case, groups, reference_rows
+from parity.compare.words import words
+from parity.engine.environment import Environment
+from parity.engine.workers import Execution, Workers
+from parity.record.cache import REPEATABLE
+from parity.worker.protocol import PathOutcome
+
+Outputs = Mapping[tuple[str, str], np.ndarray]
+"""By path and output name."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One case in one environment.
+
+    Attributes:
+        position: among all tasks.
+        known: outcomes from before a run was killed.
+        key: of the cache, None if it is not used.
+    """
+
+    case: Case
+    paths: tuple[str, ...]
+    environment: Environment
+    position: int = 0
+    known: Mapping[str, PathOutcome] = field(default_factory=dict)
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What one path made of a task that goes on."""
+
+    task: Task
+    outcome: PathOutcome
+    found: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a task.
+
+    Attributes:
+        result: with rows that are not judged yet.
+        outputs: of the wanted paths.
+        found: what the environment is.
+        repeatable: whether another run would give the same.
+    """
+
+    task: Task
+    result: CaseResult
+    outputs: Outputs
+    found: Mapping[str, str]
+    repeatable: bool
+
+
+def work(
+    workers: Workers,
+    task: Task,
+    say: Callable[[Arrived | Done], None] = lambda arrived: None,
+) -> Done:
+    """Run the paths, and the baseline with them, since the others are compared with it."""
+
+    def arrived(outcome: PathOutcome) -> None:
+        say(Arrived(task, outcome, workers.found.get(task.environment.name, {})))
+
+    wanted = tuple(dict.fromkeys((*task.paths, task.case.baseline)))
+    execution = workers.execute(
+        task.case, wanted, task.environment, known=task.known, arrived=arrived
+    )
+    return Done(
+        task,
+        _compare(task, execution),
+        {
+            (outcome.path, name): array
+            for outcome in execution.outcomes
+            if outcome.path in task.paths
+            for name, array in outcome.outputs.items()
+        },
+        workers.found.get(task.environment.name, {}),
+        not execution.changed and all(map(_is_repeatable, execution.outcomes)),
+    )
+
+
+def _is_repeatable(outcome: PathOutcome) -> bool:
+    return outcome.outcome in REPEATABLE and "retried" not in outcome.evidence
+
+
+def _compare(task: Task, execution: Execution) -> CaseResult:
+    """Measure and grade what was executed; rows for the wanted paths alone."""
+    begin = time.perf_counter()
+    case, outcomes, references = task.case, execution.outcomes, execution.references
+    rows = tuple(
+        replace(
+            row,
+            environment=execution.environment,
+            nondeterministic=row.path in execution.changed,
+        )
+        for row in compare_case(case, outcomes, references)
+        if row.path in task.paths
+    )
+    outputs = dict.fromkeys(name for outcome in outcomes for name in outcome.outputs)
+    result = CaseResult(
+        case,
+        execution.environment,
+        rows,
+        reference_rows(case, references),
+        {name: groups(outcomes, name) for name in outputs},
+        words(case, rows, outcomes, references),
+        (*references.notes, *filter(None, [exact_until(case)])),
+    )
+    seconds = (time.perf_counter() - begin) / max(len(rows), 1)
+    return replace(
+        result,
+        rows=tuple(replace(row, timings={**row.timings, "compare": seconds}) for row in rows),
+    )
+
+
+def judged(result: CaseResult, found: Mapping[str, str], fail_on: str) -> CaseResult:
+    """The result with the status of each row."""
+    rows = judge(result.case, result.rows, environment=found, fail_on=fail_on)
+    return replace(result, rows=rows)
