@@ -51,7 +51,7 @@ def at(monkeypatch, asked):
 
         monkeypatch.setattr(Workers, "execute", execute)
 
-    yield put
+    return put
 
 
 def interrupt(arrived):
