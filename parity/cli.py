@@ -32,7 +32,8 @@ OK, FINDING, USAGE, FAULT, NOTHING, INTERRUPTED = 0, 1, 2, 3, 5, 130
 _PRECEDENCE = (INTERRUPTED, FAULT, USAGE, FINDING, NOTHING, OK)
 _EPILOG = """\b
 [tool.parity] of pyproject.toml may give cases (files and folders), fail_on,
-timeout, reports (a folder for records) and max_cases (of one sweep).
+timeout, memory (bytes), reports (a folder for records), keep, max_cases (of one
+sweep) and environments (by name: requirements or python, and variables).
 
 \b
 Exit codes: 0 fine, 1 a finding, 2 wrong usage, configuration or case file,

@@ -56,6 +56,10 @@ def problems(words: list[str]) -> list[str]:
     command = commands.commands.get(words[0])
     if command is None:
         return [words[0]]
+    if isinstance(command, click.Group):
+        command = command.commands.get(words[1] if len(words) > 1 else "")
+        if command is None:
+            return words[:2]
     flags = [word.partition("=")[0] for word in words[1:] if re.match(r"-{1,2}[a-z]", word)]
     return [flag for flag in flags if flag not in options(command)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's to handle
 stub = types.ModuleType("parity")
 stub.__path__ = [channel.receive()]
 sys.modules["parity"] = stub
+from parity.worker.lifeline import die_with
+die_with(channel.receive())
 from parity.worker.serve import serve
 serve(channel)
 """
@@ -93,6 +96,7 @@ class Gateway:
         self._process = gateway._io.popen
         self._channel = gateway.remote_exec(_BOOTSTRAP)
         self._channel.send(str(Path(__file__).parent.parent))
+        self._channel.send(os.getpid())
         self._channel.send(
             {
                 "stderr": str(self._stderr),

@@ -257,24 +257,12 @@ def memory_limit(extra: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def die_with_parent() -> None:
-    """On Linux, be killed when the host dies, whatever this process is doing then."""
-    import ctypes
-    import signal
-    import sys
-
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
 def serve(channel: Any) -> None:
     """Answer requests until the channel closes.
 
     Args:
         channel: execnet's; the first message is `{state, stderr, folder, x64, variables}`.
     """
-    die_with_parent()
     begin = channel.receive()
     os.environ.update(begin["variables"])
     stderr = os.open(begin["stderr"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
