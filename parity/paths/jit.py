@@ -21,7 +21,7 @@ class Jit(Path):
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
     ) -> Sequence[np.ndarray]:
-        """See `Path.run`. Proof: the function was only ever traced; the StableHLO and HLO it became.
+        """See `Path.run`. Proof: the function was only ever traced; what it became.
 
         Tracing, lowering and compiling ahead fill the caches that the call then uses, so the
         stages can be told apart at no cost.

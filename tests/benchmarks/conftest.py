@@ -1,6 +1,6 @@
 """Ratios to a stated peer, measured in one run and shown at its end.
 
-Machines are noisy, so a ratio over its limit fails only where that is asked for: `--enforce-ratios`.
+Machines are noisy: a ratio over its limit fails only where that is asked for, `--enforce-ratios`.
 """
 
 import time
