@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.casefile.case import Case
+from parity.casefile.exactness import exact_until
 from parity.compare.expect import judge
 from parity.compare.rows import Row, compare_case, groups, reference_rows
 from parity.compare.words import words
@@ -155,7 +156,7 @@ class Session:
             reference_rows(case, references),
             {name: groups(outcomes, name) for name in outputs},
             words(case, rows, outcomes, references),
-            references.notes,
+            (*references.notes, *filter(None, [exact_until(case)])),
         )
 
 
