@@ -38,6 +38,7 @@ class Policy:
         licences: which of `LICENCES` the interval grants.
         order: in which order contractions are added in their accumulator's dtype (`honest`), or
             None for one exact sum, rounded once.
+        jolts: whether each sum is off by one rounding error of the largest size and random sign.
         encloses: whether intervals are computed at all.
         flushes: whether subnormal values of a flushing dtype become zero, operands included.
     """
@@ -50,6 +51,7 @@ class Policy:
     wraps: bool = True
     licences: frozenset[str] = frozenset()
     order: str | None = None
+    jolts: bool = False
     encloses: bool = True
     flushes: bool = False
 
@@ -65,6 +67,10 @@ class Policy:
     def adding(self, order: str) -> Policy:
         """The same model, without intervals, with every contraction added in a given order."""
         return dataclasses.replace(self, order=order, encloses=False)
+
+    def jolted(self) -> Policy:
+        """The same model, without intervals, with one rounding error in each sum."""
+        return dataclasses.replace(self, jolts=True, encloses=False)
 
     def format_of(self, primitive: str, declared: DType, *, of_input: bool) -> DType:
         """The dtype that the model rounds an equation's result to."""
