@@ -189,8 +189,9 @@ def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
         notes.append(f"x64 is off: JAX takes {', '.join(sorted(narrowed))}")
     if noted.not_wider:
         notes.append(f"reference no wider than float64 in {', '.join(sorted(noted.not_wider))}")
+    notes += dict.fromkeys(noted.overflows)
     mixed = sorted({_mixture(eqn) for eqn in it.closed.jaxpr.eqns} - {""})
-    notes += [f"{one}: JAX converts both to the result's dtype first" for one in mixed]
+    notes += [f"{one}: JAX converts both to the result's dtype first, `strict` does not" for one in mixed]
     return tuple(notes)
 
 

@@ -42,6 +42,7 @@ class Interpreter:
         not_wider: names of float64 primitives that were evaluated in plain float64.
         reordered: whether a sum had an order to choose.
         subnormal: whether an operand or result of a flushing dtype has subnormal elements.
+        overflows: a sentence for each rounding that makes a finite value NaN or infinite.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -51,6 +52,7 @@ class Interpreter:
         self.not_wider: set[str] = set()
         self.reordered = False
         self.subnormal = False
+        self.overflows: list[str] = []
 
     def run(self, closed: Any, inputs: Sequence[Value], *, top: bool = True) -> list[Value]:
         """The outputs of a closed jaxpr.
@@ -130,6 +132,7 @@ class Interpreter:
             name, point, lo, hi, declared, of_input=of_input, exact=bound.exact(equation)
         )
         self._note_subnormal(finished[0], declared)
+        self._note_overflow(name, point, finished[0], declared)
         loose = None
         if name in ("mul", "dot_general", "conv_general_dilated") and declared.name in _FUSED:
             single = name == "mul" or _products(eqn) <= 1
@@ -166,6 +169,18 @@ class Interpreter:
             _products(eqn),
             wide,
         )
+
+    def _note_overflow(
+        self, name: str, point: np.ndarray, rounded: np.ndarray, declared: DType
+    ) -> None:
+        if not declared.is_inexact or rounded is point:
+            return
+        over = np.count_nonzero(np.isfinite(point) & ~np.isfinite(rounded))
+        if over:
+            what = "a cast" if name == "convert_element_type" else name
+            self.overflows.append(
+                f"{what} to {declared.name} overflows in {over} of {point.size} elements"
+            )
 
     def _note_subnormal(self, point: np.ndarray, declared: DType) -> None:
         if not self.subnormal and declared.name in FLUSHING:
