@@ -191,7 +191,8 @@ def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
         notes.append(f"reference no wider than float64 in {', '.join(sorted(noted.not_wider))}")
     notes += dict.fromkeys(noted.overflows)
     mixed = sorted({_mixture(eqn) for eqn in it.closed.jaxpr.eqns} - {""})
-    notes += [f"{one}: JAX converts both to the result's dtype first, `strict` does not" for one in mixed]
+    converted = "JAX converts both to the result's dtype first, `strict` does not"
+    notes += [f"{one}: {converted}" for one in mixed]
     return tuple(notes)
 
 
