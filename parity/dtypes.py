@@ -115,13 +115,15 @@ def _numpy(name: str) -> np.dtype:
     import numpy as np
 
     if name in _NUMPY_NATIVE:
-        return np.dtype(name)
+        native: np.dtype = np.dtype(name)
+        return native
     import ml_dtypes
 
     scalar = getattr(ml_dtypes, name, None)
     if scalar is None:
         raise UnsupportedDType(f"ml_dtypes {ml_dtypes.__version__} has no {name}")
-    return np.dtype(scalar)
+    found: np.dtype = np.dtype(scalar)
+    return found
 
 
 _F64 = FloatFormat(53, -1022, (2.0 - 2.0**-52) * 2.0**1023)

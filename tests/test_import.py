@@ -340,7 +340,8 @@ def test_the_two_mixed_dots_say_why(everything: Any) -> None:
         assert rows["jax2tf-nonnative"].faithful
         assert "baseline not faithful" in rows["jax2tf-nonnative"].detail
         assert case.notes == (
-            "dot of bfloat16 and float16: JAX converts both to the result's dtype first",
+            "dot of bfloat16 and float16: "
+            "JAX converts both to the result's dtype first, `strict` does not",
         )
 
 

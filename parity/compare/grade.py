@@ -24,12 +24,14 @@ class Targets:
         strict: as declared.
         baseline: the baseline path's output.
         exclude: True where no rule determines the element; left out and counted.
+        missing: why there is no reference, "" where there is one.
     """
 
     f64: np.ndarray | None = None
     strict: np.ndarray | None = None
     baseline: np.ndarray | None = None
     exclude: Mask | None = None
+    missing: str = ""
 
     def measure(self, got: np.ndarray) -> Measured:
         """The metrics against each target that `got` can be compared with."""
@@ -98,7 +100,7 @@ def grade(
     if targets.baseline is not None:
         return _grade_values(got, targets, measured, own, other, tolerance, "baseline")
     if targets.strict is None:
-        return Graded("divergent", "no baseline, no reference")
+        return Graded("divergent", f"no baseline, {_no_reference(targets)}")
     graded = _grade_values(got, targets, measured, own, own, tolerance, "strict")
     best = "equivalent" if graded.grade == "identical" else graded.grade
     detail = "; ".join(filter(None, ("no baseline", graded.detail)))
@@ -116,14 +118,15 @@ def _grade_baseline(
     if strict is not None and (form := _form(got, strict, "declared")):
         return Graded("inaccurate", form)
     if f64 is None or own is None:
-        return Graded("identical", "no reference")
+        return Graded("identical", _no_reference(targets))
     if measured.f64 is not None and measured.f64.pattern:
         wrong = _classes(got) != _classes(f64)
         if strict is not None:
             wrong &= _classes(got) != _classes(strict)
         if detail := _pattern(got, f64, targets.mask(got), "f64", only=wrong):
             return Graded("inaccurate", detail)
-    detail = "; ".join(filter(None, (_unfaithful(own, "not faithful"), *_doubts(own))))
+    wrapped = _wrapped(strict, f64)
+    detail = "; ".join(filter(None, (_unfaithful(own, "not faithful"), wrapped, *_doubts(own))))
     good = own.accurate or own.model == "flush-subnormals"
     return Graded("identical" if good else "inaccurate", detail)
 
@@ -149,7 +152,7 @@ def _grade_values(
         return Graded("mismatched", _pattern(got, want, targets.mask(got), name))
     if not metrics.differing:
         return Graded("identical")
-    graded = _by_references(got, want, own, other, targets.mask(got), _difference(metrics, name))
+    graded = _by_references(got, want, own, other, targets, _difference(metrics, name))
     if tolerance is None or graded.grade == "equivalent":
         return graded
     if tolerance.against == "f64":
@@ -164,13 +167,13 @@ def _by_references(
     want: np.ndarray,
     own: Standing | None,
     other: Standing | None,
-    exclude: Mask | None,
+    targets: Targets,
     difference: str,
 ) -> Graded:
     """`equivalent`, `divergent` or `inaccurate`, of an output that has other bits."""
     if own is None or other is None:
-        return Graded("divergent", f"no reference; {difference}")
-    differing = different_bits(got, want)
+        return Graded("divergent", f"{_no_reference(targets)}; {difference}")
+    differing, exclude = different_bits(got, want), targets.mask(got)
     if exclude is not None:
         differing &= ~exclude
     both_inside = bool((own.inside & other.inside)[differing].all())
@@ -186,6 +189,10 @@ def _by_references(
     return Graded("divergent" if kept else "inaccurate", detail)
 
 
+def _no_reference(targets: Targets) -> str:
+    return ": ".join(filter(None, ("no reference", targets.missing)))
+
+
 def _unfaithful(standing: Standing, head: str) -> str:
     """In what way an output is not what was declared; "" if it is."""
     if standing.faithful:
@@ -197,13 +204,26 @@ def _unfaithful(standing: Standing, head: str) -> str:
     return f"{head}: {why}" if head else why
 
 
+def _wrapped(strict: np.ndarray | None, f64: np.ndarray) -> str:
+    """How many bits an integer result would need that its dtype wraps; "" if it wraps nothing."""
+    if strict is None or not dtype_of(strict.dtype).is_integer or not f64.size:
+        return ""
+    wrapped = np.count_nonzero(strict.astype(object) != f64.astype(object))
+    if not wrapped:
+        return ""
+    low, high = int(f64.min()), int(f64.max())
+    bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0)
+    signed = dtype_of(strict.dtype).kind == "int" or low < 0
+    return f"{wrapped} of {f64.size} elements wrapped: the exact values need {bits + signed} bits"
+
+
 def _doubts(standing: Standing) -> tuple[str, ...]:
     """What keeps the references from speaking of every element."""
     doubts = []
     if standing.undecided:
         doubts.append(f"{standing.undecided} undecided")
     if standing.vacuous:
-        doubts.append(f"bound vacuous for {standing.vacuous:.2g} of the elements")
+        doubts.append(f"bound vacuous for {standing.vacuous:.1%} of the elements")
     return tuple(doubts)
 
 

@@ -176,6 +176,7 @@ class _Comparison:
             strict=None if strict is None else strict.point,
             baseline=baseline.outputs.get(name) if baseline else None,
             exclude=references.unspecified.get(name),
+            missing=_why(references.failure),
         )
         self._groups = groups(produced, name, exclude=self._targets.exclude)
         self._measured: dict[str, tuple[Measured, Standing | None]] = {}
@@ -228,6 +229,13 @@ class _Comparison:
             tolerance=self._case.tolerance,
             is_baseline=path == self._case.baseline,
         )
+
+
+def _why(failure: Failure | None) -> str:
+    if failure is None:
+        return ""
+    said = failure.message.strip().splitlines()[:1]
+    return ": ".join(filter(None, (failure.type, *said)))
 
 
 def _standing_fields(own: Standing) -> dict[str, Any]:

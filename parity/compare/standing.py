@@ -6,7 +6,6 @@ of `f64`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +15,11 @@ from parity.compare.ulp import as_float64, dtype_of, parts
 from parity.worker.protocol import Enclosure, References, Spread
 
 FEWEST = 16
-"""Distinct values below which an rms says nothing about an order of summation."""
+"""Distinct values of an output below which an rms says nothing about an order of summation."""
 
 _FACTOR = 3.0
 _FLIPS = 4
-"""Elements, of distinct ones, that may move by chance although no honest order tried moved any."""
+"""Elements that may move by chance although no honest order tried moved any."""
 
 
 @dataclass(frozen=True)
@@ -131,20 +130,27 @@ def _smallest(
 
     Where there are none, those under which the most elements are inside.
     """
-    strict, honest = references.strict[output], references.honest.get(output, {})
+    strict = references.strict[output]
     sets = {"": strict} | {name: of[output] for name, of in references.licensed.items()}
     best: tuple[str, Mask, str] | None = None
     for licences, granted in sets.items():
         inside = contains(granted, got) | left_out
         found = ""
         if inside.all():
-            found = _aggregate(got, strict, granted, honest, left_out)
+            found = _aggregate(got, references, output, granted, left_out)
             if not found:
                 return licences, inside, ""
         if best is None or np.count_nonzero(inside) > np.count_nonzero(best[1]):
             best = licences, inside, found
     assert best is not None
     return best
+
+
+def _spreads(output: str, references: References) -> list[Spread]:
+    """How far honest evaluations are from `strict`; none where no sum has an order to choose."""
+    orders = references.honest.get(output, {}).values()
+    jolted = [references.jolted[output]] if output in references.jolted else []
+    return [Spread(*one) for one in (*orders, *jolted)]
 
 
 def _reach(strict: Enclosure, granted: Enclosure) -> np.ndarray:
@@ -203,11 +209,7 @@ def _equal_integers(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 
 def _aggregate(
-    got: np.ndarray,
-    strict: Enclosure,
-    granted: Enclosure,
-    honest: Mapping[str, Spread],
-    left_out: Mask,
+    got: np.ndarray, references: References, output: str, granted: Enclosure, left_out: Mask
 ) -> str:
     """Whether the output as a whole is farther from `strict` than any honest order of summation.
 
@@ -215,32 +217,43 @@ def _aggregate(
     mean of errors without a bias is not 0 either: 4 of its standard errors are allowed, from
     theirs or, where they are larger and their rms has just passed, from its own errors.
 
-    Where the honest orders move few elements (sums that are mostly exact, or rounded so far that
-    only a tie that falls the other way shows), which elements move and by how much is chance: each
-    order is a handful of rare events, four orders without any say that fewer than one is to be
+    Where most partial sums are exact, the few orders tried may all round nothing, or nothing in the
+    largest elements, by luck. So they include a model that has one rounding error in each sum.
+
+    Where they move few elements (sums that are mostly exact, or rounded so far that only a tie that
+    falls the other way shows), which elements move and by how much is chance: each order is a
+    handful of rare events, and some orders without any only say that fewer than one is to be
     expected. There the `_FLIPS` largest distances are not held against the output; where the
-    honest orders move most elements, every distance counts.
+    honest orders move more, every distance counts. Elements that are copies of each other, equal
+    in `f64`, move together: they count as one.
 
     No honest order uses a licence: what the licences granted widen the interval by comes on top.
     """
+    strict, spreads = references.strict[output], _spreads(output, references)
     value, point = _real(got), _real(strict.point)
     kept = np.isfinite(value) & np.isfinite(point) & ~np.broadcast_to(left_out, value.shape)
-    distinct = len(np.unique(point[kept]))
-    if not honest or distinct < FEWEST:
+    if not spreads or len(np.unique(point[kept])) < FEWEST:
         return ""
-    spreads = [Spread(*one) for one in honest.values()]
+    independent = _independent(_real(references.f64[output].point)[kept])
     theirs, bias = max(one.rms for one in spreads), max(abs(one.mean) for one in spreads)
     distance = value[kept] - point[kept]
-    if theirs == 0 or max(one.moved for one in spreads) * distinct < FEWEST:
-        distance = _without_largest(distance, int(np.ceil(_FLIPS * distance.size / distinct)))
+    if theirs == 0 or max(one.moved for one in spreads) * independent < FEWEST:
+        copies = distance.size / independent
+        distance = _without_largest(distance, int(np.ceil(_FLIPS * copies)))
     rms, mean = _rms(distance), abs(float(np.mean(distance)))
     reach = _reach(strict, granted)
     if rms > _FACTOR * theirs + _rms(reach):
         return f"rms distance from strict {rms:.3g}, honest orders at most {theirs:.3g}"
-    likely = 4 * max(theirs, rms) / np.sqrt(distinct)
+    likely = 4 * max(theirs, rms) / np.sqrt(independent)
     if mean > max(_FACTOR * bias, likely) + float(np.mean(reach)):
         return f"mean signed distance from strict {mean:.3g}, honest orders at most {bias:.3g}"
     return ""
+
+
+def _independent(ideal: np.ndarray) -> int:
+    """How many elements are no copies: a BLAS product gives copies other last bits."""
+    fraction, exponent = np.frexp(ideal)
+    return len(np.unique(np.ldexp(np.round(np.ldexp(fraction, 40)), exponent - 40)))
 
 
 def _without_largest(distance: np.ndarray, count: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import signal
@@ -104,6 +105,7 @@ class Gateway:
                 "folder": str(folder),
                 "x64": setting.x64,
                 "variables": dict(setting.variables),
+                "mpmath": _folder_of("mpmath"),
             }
         )
 
@@ -188,6 +190,13 @@ class Gateway:
             file.seek(self._mark)
             lines = file.read().decode(errors="replace").splitlines()
         return "\n".join(lines[-_STDERR_LINES:])
+
+
+def _folder_of(package: str) -> str | None:
+    """Where a pure Python package lies here, for a worker whose interpreter may lack it."""
+    spec = importlib.util.find_spec(package)
+    places = None if spec is None else spec.submodule_search_locations
+    return places[0] if places else None
 
 
 def _reason(error: WorkerLost | ParityFault) -> str:

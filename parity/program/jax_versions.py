@@ -41,7 +41,7 @@ def enable_x64(value: bool) -> AbstractContextManager[Any]:
     return experimental(value)  # type: ignore[no-any-return]
 
 
-def called_jaxpr(eqn: Any) -> ClosedJaxpr | None:
+def called_jaxpr(eqn: Any) -> Any:
     """The jaxpr an equation merely calls, closed; None for any other equation."""
     parameter = CALLS.get(eqn.primitive.name)
     if parameter is None:

@@ -7,6 +7,7 @@ then rounds the ends. What has no entry is estimated by Monte Carlo and reported
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -176,6 +177,23 @@ def _order_slack(equation: Equation, total: np.ndarray) -> np.ndarray:
     return slack
 
 
+def one_rounding(equation: Equation) -> np.ndarray:
+    """What a single rounding in its accumulator may move each sum by: u·Σ|x|.
+
+    0 where no order of the sum rounds anything.
+
+    Args:
+        equation: of a contraction or `reduce_sum`, under a policy that rounds.
+    """
+    if len(equation.values) == 2:
+        lhs, rhs = equation.values
+        total = _magnitudes(equation.evaluate, lhs.magnitude, rhs.magnitude)
+        terms = equation.products * (2 if equation.declared.kind == "complex" else 1)
+        return _order_slack(equation, total) / max(terms, 1)
+    total = equation.evaluate(equation.values[0].magnitude)
+    return _sum_slack(equation, total, 1)
+
+
 def _unless(exact: np.ndarray, slack: np.ndarray) -> np.ndarray:
     """The slack, 0 where (complex: in which part) nothing needs any."""
     if slack.dtype.kind != "c":
@@ -198,19 +216,30 @@ def _sum(equation: Equation) -> Ends:
         return equation.point, equation.point
     value = equation.values[0]
     low, high = equation.evaluate(value.lo), equation.evaluate(value.hi)
-    fmt = equation.declared.format
+    slack = _sum_slack(equation, equation.evaluate(value.magnitude), _terms(equation))
+    exact = equation.policy.rounds and value.exact and not np.any(slack)
+    if exact and not np.any(parts(lambda x: x == 0, equation.point)):
+        return equation.point, equation.point
+    return _either_sign(low - slack, high + slack)
+
+
+def _terms(equation: Equation) -> int:
+    """The most elements that one sum adds up."""
+    params = equation.eqn.params
+    if "window_dimensions" in params:
+        return math.prod(params["window_dimensions"])
+    shape = equation.values[0].point.shape
+    return math.prod(shape[axis] for axis in params.get("axes", (params.get("axis"),)))
+
+
+def _sum_slack(equation: Equation, total: np.ndarray, count: int) -> np.ndarray:
+    value, fmt = equation.values[0], equation.declared.format
     assert fmt is not None
-    count = value.point.size // max(equation.point.size, 1)
-    if equation.eqn.primitive.name == "cumsum":
-        count = value.point.shape[equation.eqn.params["axis"]]
-    total = equation.evaluate(value.magnitude)
     eta = 0.0 if equation.policy.keeps_subnormals else smallest(equation.declared)
     slack = count * ((fmt.unit_roundoff + 2.0**-53) * total + eta)
     if equation.policy.rounds and value.exact:
         slack = _unless(exact_terms(value.point, total, fmt), slack)
-        if not np.any(slack) and not np.any(parts(lambda x: x == 0, equation.point)):
-            return equation.point, equation.point
-    return _either_sign(low - slack, high + slack)
+    return slack
 
 
 ESTIMATED = Bound(estimate, 4, source="Monte Carlo, not a bound")
@@ -287,6 +316,7 @@ BOUNDS: Mapping[str, Bound] = {
     "reduce_min": Bound(monotone("+"), exact=always, source="exact"),
     "reduce_precision": Bound(monotone("+"), source="rounded once"),
     "reduce_sum": Bound(_sum, source="N·u·Σ|x|, Jeannerod and Rump 2013"),
+    "reduce_window_sum": Bound(_sum, source="as reduce_sum, N the size of the window"),
     "rem": Bound(estimate, exact=always, source="exact; jumps by Monte Carlo"),
     "round": Bound(monotone("+"), decides=True, exact=always, source="exact"),
     "rsqrt": Bound(monotone("-"), 4, expanded=rounds(3, "float16"), source=_LOWERED),

@@ -87,7 +87,8 @@ def evaluate(
             for granted in _combinations(noted.granted & set(licences))
         },
         models={model.name: it.enclosures(model) for model in _models(it, noted)},
-        honest=_spread(it, strict) if noted.reordered else {},
+        honest=_honest(it, strict) if noted.reordered else {},
+        jolted=_spread(it, strict, STRICT.jolted()) if noted.reordered else {},
         unspecified=unspecified,
         undecided=undecided,
         estimated=tuple(sorted(noted.estimated)),
@@ -115,21 +116,28 @@ def _combinations(granted: set[str]) -> list[tuple[str, ...]]:
     return list(itertools.chain.from_iterable(itertools.combinations(ordered, n) for n in sizes))
 
 
-def _spread(it: _Evaluation, strict: Mapping[str, Value]) -> dict[str, dict[str, Spread]]:
-    """By floating output and order: how far adding in that order leads from `strict`."""
-    found: dict[str, dict[str, Spread]] = {
-        name: {} for name, value in strict.items() if value.point.dtype.kind in "fc"
-    }
+def _honest(it: _Evaluation, strict: Mapping[str, Value]) -> dict[str, dict[str, Spread]]:
+    """By output and order: how far adding in that order leads from `strict`."""
+    found: dict[str, dict[str, Spread]] = {}
     for order in honest.ORDERS:
-        outputs = it.under(STRICT.adding(order))[0]
-        for name, orders in found.items():
-            with np.errstate(all="ignore"):
-                distance = (outputs[name].point - strict[name].point).reshape(-1)
-            kept = distance.view(np.float64)  # real and imaginary parts apart
-            kept = kept[np.isfinite(kept)]
-            if kept.size:
-                rms = float(np.sqrt(np.mean(kept**2)))
-                orders[order] = Spread(rms, float(np.mean(kept)), float(np.mean(kept != 0)))
+        for name, spread in _spread(it, strict, STRICT.adding(order)).items():
+            found.setdefault(name, {})[order] = spread
+    return found
+
+
+def _spread(it: _Evaluation, strict: Mapping[str, Value], policy: Policy) -> dict[str, Spread]:
+    """By floating output: how far a policy leads from `strict`."""
+    found = {}
+    for name, value in it.under(policy)[0].items():
+        if value.point.dtype.kind not in "fc":
+            continue
+        with np.errstate(all="ignore"):
+            distance = (value.point - strict[name].point).reshape(-1)
+        kept = distance.view(np.float64)  # real and imaginary parts apart
+        kept = kept[np.isfinite(kept)]
+        if kept.size:
+            rms = float(np.sqrt(np.mean(kept**2)))
+            found[name] = Spread(rms, float(np.mean(kept)), float(np.mean(kept != 0)))
     return found
 
 
@@ -181,8 +189,10 @@ def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
         notes.append(f"x64 is off: JAX takes {', '.join(sorted(narrowed))}")
     if noted.not_wider:
         notes.append(f"reference no wider than float64 in {', '.join(sorted(noted.not_wider))}")
+    notes += dict.fromkeys(noted.overflows)
     mixed = sorted({_mixture(eqn) for eqn in it.closed.jaxpr.eqns} - {""})
-    notes += [f"{one}: JAX converts both to the result's dtype first" for one in mixed]
+    converted = "JAX converts both to the result's dtype first, `strict` does not"
+    notes += [f"{one}: {converted}" for one in mixed]
     return tuple(notes)
 
 

@@ -42,6 +42,7 @@ class Interpreter:
         not_wider: names of float64 primitives that were evaluated in plain float64.
         reordered: whether a sum had an order to choose.
         subnormal: whether an operand or result of a flushing dtype has subnormal elements.
+        overflows: a sentence for each rounding that makes a finite value NaN or infinite.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -51,6 +52,7 @@ class Interpreter:
         self.not_wider: set[str] = set()
         self.reordered = False
         self.subnormal = False
+        self.overflows: list[str] = []
 
     def run(self, closed: Any, inputs: Sequence[Value], *, top: bool = True) -> list[Value]:
         """The outputs of a closed jaxpr.
@@ -120,6 +122,8 @@ class Interpreter:
         eqn, values, point = equation.eqn, list(equation.values), equation.point
         name, declared = eqn.primitive.name, equation.declared
         bound = bounds.bound_of(equation)
+        if self._policy.jolts and name in honest.REORDERED and declared.is_inexact:
+            point = point + _random_signs(point) * bounds.one_rounding(equation)
         lo = hi = point
         if self._policy.encloses:
             lo, hi = bounds.enclose(bound, equation)
@@ -128,6 +132,7 @@ class Interpreter:
             name, point, lo, hi, declared, of_input=of_input, exact=bound.exact(equation)
         )
         self._note_subnormal(finished[0], declared)
+        self._note_overflow(name, point, finished[0], declared)
         loose = None
         if name in ("mul", "dot_general", "conv_general_dilated") and declared.name in _FUSED:
             single = name == "mul" or _products(eqn) <= 1
@@ -165,6 +170,18 @@ class Interpreter:
             wide,
         )
 
+    def _note_overflow(
+        self, name: str, point: np.ndarray, rounded: np.ndarray, declared: DType
+    ) -> None:
+        if not declared.is_inexact or rounded is point:
+            return
+        over = np.count_nonzero(np.isfinite(point) & ~np.isfinite(rounded))
+        if over:
+            what = "a cast" if name == "convert_element_type" else name
+            self.overflows.append(
+                f"{what} to {declared.name} overflows in {over} of {point.size} elements"
+            )
+
     def _note_subnormal(self, point: np.ndarray, declared: DType) -> None:
         if not self.subnormal and declared.name in FLUSHING:
             real, imaginary = np.real(point), np.imag(point)
@@ -184,6 +201,11 @@ class Interpreter:
             self.granted.add("reciprocal")
         if name in ("add", "sub", "add_any") and any(v.loose for v in equation.values):
             self.granted.add("fma")
+
+
+def _random_signs(like: np.ndarray) -> np.ndarray:
+    """Seeded; ±1 in the shape of an array. The parts of a complex sum go the same way."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], like.shape)
 
 
 def _dtype_of(atom: Any) -> DType:

@@ -38,6 +38,7 @@ class Policy:
         licences: which of `LICENCES` the interval grants.
         order: in which order contractions are added in their accumulator's dtype (`honest`), or
             None for one exact sum, rounded once.
+        jolts: whether each sum is off by one rounding error of the largest size and random sign.
         encloses: whether intervals are computed at all.
         flushes: whether subnormal values of a flushing dtype become zero, operands included.
     """
@@ -50,6 +51,7 @@ class Policy:
     wraps: bool = True
     licences: frozenset[str] = frozenset()
     order: str | None = None
+    jolts: bool = False
     encloses: bool = True
     flushes: bool = False
 
@@ -65,6 +67,10 @@ class Policy:
     def adding(self, order: str) -> Policy:
         """The same model, without intervals, with every contraction added in a given order."""
         return dataclasses.replace(self, order=order, encloses=False)
+
+    def jolted(self) -> Policy:
+        """The same model, without intervals, with one rounding error in each sum."""
+        return dataclasses.replace(self, jolts=True, encloses=False)
 
     def format_of(self, primitive: str, declared: DType, *, of_input: bool) -> DType:
         """The dtype that the model rounds an equation's result to."""
@@ -116,9 +122,12 @@ class Policy:
                 parts(np.minimum, low, self._end(lo, declared)),
                 parts(np.maximum, high, self._end(hi, declared)),
             )
-        if lo is point and hi is point:
-            return rounded, rounded, rounded
-        return rounded, self._end(lo, target), self._end(hi, target)
+        low = high = rounded
+        if lo is not point or hi is not point:
+            low, high = self._end(lo, target), self._end(hi, target)
+        if self.flushes and primitive in _ACCUMULATING:
+            low, high = _either_zero(low, -0.0), _either_zero(high, 0.0)
+        return rounded, low, high
 
     def _end(self, end: np.ndarray, target: DType) -> np.ndarray:
         """An end, rounded; infinite where a dtype without infinity turns it into NaN."""
@@ -138,6 +147,11 @@ class Policy:
             return np.where(is_subnormal(x, declared), np.copysign(0.0, x), x)
 
         return parts(flushed, value)
+
+
+def _either_zero(end: np.ndarray, zero: float) -> np.ndarray:
+    """An end with its zeros of a sign: which one a sum of flushed products has is its order's."""
+    return parts(lambda x: np.where(x == 0, zero, x), end) if not np.all(end) else end
 
 
 def is_subnormal(value: np.ndarray, declared: DType) -> np.ndarray:

@@ -110,6 +110,8 @@ class References:
         models: the same under further named arithmetic models.
         honest: by output and order of summation, how far that is from `strict`; absent where no
             sum has an order to choose.
+        jolted: by output, how far a single rounding error in each sum, u·Σ|a||b| in size and of
+            random sign, leads from `strict`; absent likewise.
         unspecified: boolean masks of the elements that no rule determines (an implicit zero times
             a non-finite value); absent where there are none.
         undecided: boolean masks of the elements that depend on a comparison, an index or a
@@ -124,6 +126,7 @@ class References:
     licensed: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
     models: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
     honest: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)
+    jolted: Mapping[str, Spread] = field(default_factory=dict)
     unspecified: Mapping[str, np.ndarray] = field(default_factory=dict)
     undecided: Mapping[str, np.ndarray] = field(default_factory=dict)
     estimated: tuple[str, ...] = ()
@@ -195,6 +198,7 @@ def pack_references(found: References, folder: str | None = None) -> dict[str, A
             name: {order: tuple(one) for order, one in orders.items()}
             for name, orders in found.honest.items()
         },
+        "jolted": {name: tuple(one) for name, one in found.jolted.items()},
         "unspecified": pack_all(found.unspecified, folder),
         "undecided": pack_all(found.undecided, folder),
         "estimated": found.estimated,
@@ -217,6 +221,7 @@ def unpack_references(wire: Mapping[str, Any]) -> References:
             name: {order: Spread(*one) for order, one in orders.items()}
             for name, orders in wire["honest"].items()
         },
+        jolted={name: Spread(*one) for name, one in wire["jolted"].items()},
         unspecified=unpack_all(wire["unspecified"]),
         undecided=unpack_all(wire["undecided"]),
         estimated=tuple(wire["estimated"]),

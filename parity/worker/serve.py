@@ -22,6 +22,7 @@ from parity.errors import Unsupported
 from parity.paths import Probe
 from parity.program.build import Program, build
 from parity.program.spec import ProgramSpec
+from parity.reference import wider
 from parity.worker.protocol import (
     Failure,
     digest,
@@ -261,7 +262,8 @@ def serve(channel: Any) -> None:
     """Answer requests until the channel closes.
 
     Args:
-        channel: execnet's; the first message is `{state, stderr, folder, x64, variables}`.
+        channel: execnet's; the first message is
+            `{state, stderr, folder, x64, variables, mpmath}`.
     """
     begin = channel.receive()
     os.environ.update(begin["variables"])
@@ -270,6 +272,7 @@ def serve(channel: Any) -> None:
     state = os.open(begin["state"], os.O_RDWR | os.O_CREAT, 0o600)
     server = Server(state, begin["folder"])
     server.announce("start")
+    wider.use_mpmath(begin["mpmath"])
     import jax
 
     jax.config.update("jax_enable_x64", bool(begin["x64"]))

@@ -124,6 +124,23 @@ def test_every_order_of_a_declared_sum_is_inside(interpret, dtype, rng, terms):
         assert float(found.strict["out"].lo) <= got <= float(found.strict["out"].hi)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_sums_of_windows_and_running_sums_are_inside_in_any_order(interpret, dtype):
+    """Six windows of 3 x 4; a running sum of 12."""
+    rng = np.random.default_rng(9)
+    x = (rng.normal(size=(6, 3, 4)) * 10.0 ** rng.integers(-3, 3, (6, 3, 4))).astype(dtype)
+    zero = np.zeros((), dtype)
+    windows = interpret(
+        lambda x: lax.reduce_window(x, zero, lax.add, (1, 3, 4), (1, 1, 1), "VALID"), x
+    ).strict["out"]
+    running = interpret(lambda x: lax.cumsum(x.reshape(6, 12), 1), x).strict["out"]
+    for row in range(6):
+        for _ in range(8):
+            got = float(in_some_order(rng, exactly(x[row]), dtype))
+            for enclosure, at in ((windows, (row, 0, 0)), (running, (row, -1))):
+                assert float(enclosure.lo[at]) <= got <= float(enclosure.hi[at])
+
+
 MILLION = 10**6
 
 

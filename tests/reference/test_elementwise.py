@@ -132,7 +132,8 @@ def test_every_elementwise_entry_that_is_not_an_estimate_is_tried():
     elsewhere = {
         # comparisons, conversions and choices, below; sums and contractions, in test_bounds
         "eq", "ge", "gt", "is_finite", "le", "lt", "ne", "convert_element_type", "select_n",
-        "conv_general_dilated", "cumsum", "dot_general", "reduce_sum", "add_any",
+        "conv_general_dilated", "cumsum", "dot_general", "reduce_sum", "reduce_window_sum",
+        "add_any",
         # parts of complex values, below
         "complex", "conj", "imag", "real",
         # what moves elements, below
@@ -214,6 +215,25 @@ def test_what_jumps_inside_an_interval_is_undecided(enclosed, function, undecide
     assert (np.zeros(3, bool) if found is None else found).tolist() == undecided
     exact = enclosed(function, Value.exactly(value.point)).undecided
     assert exact is None
+
+
+def test_finiteness_is_undecided_where_only_the_ends_are_infinite(enclosed):
+    value = Value(*(np.array([x, 1.0, np.inf]) for x in (1.0, -np.inf, np.inf)))
+    value = Value(value.point, value.lo, np.array([np.inf, 2.0, np.inf]))
+    assert enclosed(lax.is_finite, value).undecided.tolist() == [True, False, False]
+
+
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_an_estimate_holds_both_ends_of_what_is_monotone(enclosed, data):
+    """Whatever else it misses; `rem` within one period, `atan2` in the right half plane."""
+    value, other = data.draw(intervals((0.01, 0.99), "float32"))
+    for function, exact in (
+        (lambda x: lax.rem(x, np.ones(COUNT, F32)), lambda x: np.fmod(x, 1.0)),
+        (lambda x: lax.atan2(x, np.ones(COUNT, F32)), lambda x: np.arctan2(x, 1.0)),
+        (lax.tan, np.tan),
+    ):
+        check(enclosed, function, exact, "float32", [value], [other])
 
 
 def test_a_nan_jumps_nowhere(enclosed):

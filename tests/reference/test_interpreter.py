@@ -130,6 +130,7 @@ def test_float8_overflow_is_nan_and_is_rounded_once():
     found = dot(x, one, output_dtype="float8_e4m3fn")
     assert np.isnan(found.strict["out"].point.astype(np.float32)).all()
     assert found.f64["out"].point.tolist() == [[465.0]]
+    assert found.notes[-1] == "a cast to float8_e4m3fn overflows in 1 of 1 elements"
 
 
 def test_implicit_zeros_times_infinity_are_unspecified_and_counted():

@@ -51,3 +51,23 @@ def test_an_output_that_is_no_float_has_no_spread(interpret):
         lambda a, b: lax.argmax(a @ b, 1, np.int32), drawn(rng, 5, 40), drawn(rng, 40, 6)
     )
     assert found.honest.get("out", {}) == {}
+
+
+def test_one_rounding_error_is_u_times_the_sum_of_magnitudes(interpret):
+    rng = np.random.default_rng(2)
+    lhs, rhs = drawn(rng, 9, 300), drawn(rng, 300, 7)
+    size = 2.0**-24 * (np.abs(lhs).astype(float) @ np.abs(rhs).astype(float))
+    jolted = interpret(jnp.matmul, lhs, rhs).jolted["out"]
+    assert jolted.rms == pytest.approx(np.sqrt(np.mean(size**2)), rel=0.02)  # then rounded
+    assert jolted.moved > 0.9
+    assert abs(jolted.mean) < jolted.rms / 2
+
+
+def test_sums_that_are_exact_in_every_order_are_left_alone(interpret):
+    """The first row is of integers, the second is not."""
+    rng = np.random.default_rng(3)
+    lhs, rhs = drawn(rng, 2, 50), rng.integers(-8, 9, (50, 40)).astype(F32)
+    lhs[0] = rng.integers(-8, 9, 50)
+    jolted = interpret(jnp.matmul, lhs, rhs).jolted["out"]
+    assert 0.4 < jolted.moved <= 0.5
+    assert interpret(jnp.matmul, lhs[:1], rhs).jolted == {}

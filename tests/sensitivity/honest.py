@@ -34,6 +34,15 @@ def add_pairwise(terms: np.ndarray) -> np.ndarray:
     return terms[..., 0]
 
 
+def add_neighbours(terms: np.ndarray) -> np.ndarray:
+    """The last axis added as a tree over neighbours: first and second, third and fourth, …"""
+    while terms.shape[-1] > 1:
+        odd = terms[..., terms.shape[-1] // 2 * 2 :]
+        terms = terms[..., : terms.shape[-1] // 2 * 2]
+        terms = np.concatenate([terms[..., ::2] + terms[..., 1::2], odd], axis=-1)
+    return terms[..., 0]
+
+
 def sequential(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return add_sequentially(products(a, b))
 
@@ -51,6 +60,10 @@ def pairwise(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return add_pairwise(products(a, b))
 
 
+def neighbours(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return add_neighbours(products(a, b))
+
+
 def blocked(size: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Blocks of `size` neighbouring terms added one by one, then the blocks' sums."""
     terms = products(a, b)
@@ -59,13 +72,15 @@ def blocked(size: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return add_sequentially(np.stack(partial_sums, axis=-1))
 
 
-def lanes(size: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Every `size`-th term in one accumulator, as in a vector register, then a tree over them."""
+def lanes(
+    size: int, add: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """Every `size`-th term in one accumulator, as in a vector register, then those."""
     terms = products(a, b)
     lacking = -terms.shape[-1] % size
     terms = np.pad(terms, [(0, 0)] * 3 + [(0, lacking)])
     terms = terms.reshape(*terms.shape[:3], -1, size).swapaxes(-1, -2)
-    return add_pairwise(add_sequentially(terms))
+    return add(add_sequentially(terms))
 
 
 def permuted(seed: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -114,8 +129,9 @@ HONEST: Mapping[str, Evaluation] = {
     "pairwise": pairwise,
     "blocked by 16": partial(blocked, 16),
     "blocked by 128": partial(blocked, 128),
-    "8 lanes": partial(lanes, 8),
-    "32 lanes": partial(lanes, 32),
+    "neighbours": neighbours,
+    "8 lanes": partial(lanes, 8, add_pairwise),
+    "32 lanes": partial(lanes, 32, add_sequentially),
     "fma": fused,
     "once": once,
     **{f"split in {parts}": partial(split, parts) for parts in (2, 3, 4, 7, 8, 16, 32, 64)},

@@ -121,7 +121,8 @@ class Judge:
         low: the least that any order of summation may give, rounded as declared.
         high: the greatest.
         unspecified: elements of which nothing is declared.
-        spread: the largest rms distance from `declared` over honest evaluations.
+        spread: the largest rms distance from `declared` over honest evaluations, but not less than
+            what honest ones may show that were not tried (`judge`).
         honest: their outputs.
     """
 
@@ -171,13 +172,17 @@ def judge(contraction: Contraction) -> Judge:
     where every order is exact: all products multiples of 2**q and Σ|a||b| <= 2**(24 + q); nor
     where there is one product and its rounding is the declared one.
     Source: Jeannerod and Rump, SIMAX 34(2), 2013.
+
+    Where sums are mostly exact or rounded far, all the orders tried may agree by luck. So the
+    spread is not less than one rounding error of 2**-24·Σ|a||b| in every sum that has an order, nor
+    than one of all the roundings of all evaluations falling the other way.
     """
     a, b = contraction.factors
     exact = exact_sums(a, b)
     chain, terms = contraction.scheme.chain, contraction.geometry.terms
     unit = min(exact.exponent, _UNDERFLOW - 1) - 24
     low, high, declared = (np.empty(exact.value.shape) for _ in range(3))
-    coarse = np.empty(exact.value.shape)
+    steps, errors = np.zeros(exact.value.shape), np.zeros(exact.value.shape)
     for at in np.ndindex(exact.value.shape):
         value = exact.value[at] << (exact.exponent - unit)
         size = exact.magnitude[at] << (exact.exponent - unit)
@@ -192,15 +197,19 @@ def judge(contraction: Contraction) -> Judge:
         if abs(value) - slack <= 1 << (_UNDERFLOW - 1 - unit):
             low[at] = -0.0 if low[at] == 0 else low[at]
             high[at] = 0.0 if high[at] == 0 else high[at]
-        coarse[at] = _step(declared[at], chain) if low[at] != high[at] else 0.0
+        if slack:
+            steps[at] = _step(declared[at], chain) if low[at] != high[at] else 0.0
+            errors[at] = math.ldexp(size >> 24, unit)
     declared[exact.undefined] = np.nan
     unspecified = np.broadcast_to(contraction.unspecified, declared.shape)
     declared, low, high, unspecified = map(contraction.arranged, (declared, low, high, unspecified))
     honest = {name: contraction.output(sums(a, b)) for name, sums in HONEST.items()}
-    spread = max(_rms(out, declared) for out in honest.values())
-    # No finding of any, among so many elements, is no less than one rounding that falls otherwise.
-    least = float(coarse.max()) / math.sqrt(declared.size * len(honest))
-    return Judge(declared, low, high, unspecified, max(spread, least), honest)
+    spread = max(
+        _rms(errors, np.zeros_like(errors)),
+        float(steps.max()) / math.sqrt(declared.size * len(honest)),
+        *(_rms(out, declared) for out in honest.values()),
+    )
+    return Judge(declared, low, high, unspecified, spread, honest)
 
 
 def _as_declared(value: int, unit: int, chain: tuple[str, ...]) -> float:
