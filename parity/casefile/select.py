@@ -12,7 +12,7 @@ from parity.casefile.problem import did_you_mean
 from parity.errors import NothingSelected, UserError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One path of one case: what is run, and what a pytest item is."""
 

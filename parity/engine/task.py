@@ -23,7 +23,7 @@ Outputs = Mapping[tuple[str, str], np.ndarray]
 """By path and output name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
     """One case in one environment.
 

@@ -85,12 +85,12 @@ def record():
     return next(Path("records").glob("2*.sqlite"), None)
 
 
-def check_that_kills_lose_nothing(project, monkeypatch, marked, cases, kills, longest):
-    """How many rows were there after each kill."""
+def check_that_kills_lose_nothing(project, monkeypatch, marked, cases, kills, longest, path):
+    """How many rows were there after each kill; `longest` and `path` are seconds."""
     monkeypatch.setenv("PARITY_FAKE_FATES", json.dumps(drawn(cases, seed=2, crash=1)))
     project(cases, PATHS[:3])
     undisturbed = flat(parity.run(jobs=2, cache=False))
-    monkeypatch.setenv("PARITY_FAKE_SECONDS", "0.05")
+    monkeypatch.setenv("PARITY_FAKE_SECONDS", str(path))
     generator = random.Random(3)
     counts = []
     while len(counts) < kills:
@@ -115,12 +115,14 @@ def check_that_kills_lose_nothing(project, monkeypatch, marked, cases, kills, lo
 
 
 def test_kills_lose_nothing(project, monkeypatch, marked):
-    check_that_kills_lose_nothing(project, monkeypatch, marked, cases=6, kills=3, longest=6)
+    check_that_kills_lose_nothing(
+        project, monkeypatch, marked, cases=6, kills=3, longest=5, path=0.1
+    )
 
 
 @pytest.mark.full
 def test_a_hundred_kills_lose_nothing(project, monkeypatch, marked, show):
     counts = check_that_kills_lose_nothing(
-        project, monkeypatch, marked, cases=120, kills=100, longest=8
+        project, monkeypatch, marked, cases=120, kills=100, longest=6, path=0.4
     )
     show("100 kills of the host", f"rows after each: {' '.join(map(str, counts))}")

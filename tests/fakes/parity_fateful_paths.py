@@ -12,6 +12,8 @@ import time
 import numpy as np
 from parity_fake_paths import Honest
 
+from parity.paths import Path
+
 
 class Fateful(Honest):
     def run(self, program, inputs, probe):
@@ -42,3 +44,24 @@ class FateC(Fateful):
 
 class FateD(Fateful):
     name = "fake-fate-d"
+
+
+class Instant(Path):
+    """Gives 6 at once: what a run costs beside it is the engine's."""
+
+    name = "fake-instant"
+
+    def run(self, program, inputs, probe):
+        return [np.float32(6)]
+
+
+class InstantB(Instant):
+    name = "fake-instant-b"
+
+
+class InstantC(Instant):
+    name = "fake-instant-c"
+
+
+class InstantD(Instant):
+    name = "fake-instant-d"
