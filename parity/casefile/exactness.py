@@ -39,7 +39,7 @@ def exact_until(case: Case) -> str | None:
     program = case.program
     bounds = {operand.name: _largest(operand) for operand in case.operands}
     magnitudes = {name: bound for name, bound in bounds.items() if bound is not None}
-    if len(magnitudes) < len(bounds) or program.transform in ("vjp", "jvp"):
+    if not magnitudes or len(magnitudes) < len(bounds) or program.transform in ("vjp", "jvp"):
         return None
     names = [spec.name for spec in program.operands]
     taken = op(program.op).takes(names, program.attributes, program.residual)
