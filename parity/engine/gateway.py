@@ -21,13 +21,17 @@ START_LIMIT = 300.0
 """Seconds that an interpreter may take to start, or to import what a path needs."""
 
 _BOOTSTRAP = """
-import signal, sys, types
+import os, signal, sys, types
+if sys.platform == "linux":  # be killed when the host dies, also amid the imports below
+    import ctypes
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() != {host}:
+        os._exit(1)
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's to handle
 stub = types.ModuleType("parity")
 stub.__path__ = [channel.receive()]
 sys.modules["parity"] = stub
-from parity.worker.lifeline import die_with
-die_with(channel.receive())
 from parity.worker.serve import serve
 serve(channel)
 """
@@ -95,9 +99,8 @@ class Gateway:
                 hint="--python takes the path of a Python 3.11+ interpreter that has JAX",
             ) from error
         self._process = gateway._io.popen
-        self._channel = gateway.remote_exec(_BOOTSTRAP)
+        self._channel = gateway.remote_exec(_BOOTSTRAP.format(host=os.getpid()))
         self._channel.send(str(Path(__file__).parent.parent))
-        self._channel.send(os.getpid())
         self._channel.send(
             {
                 "stderr": str(self._stderr),

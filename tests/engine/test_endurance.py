@@ -81,6 +81,10 @@ def started(*arguments):
     )
 
 
+def commands(processes):
+    return [Path(f"/proc/{process}/cmdline").read_bytes()[:200] for process in processes]
+
+
 def record():
     return next(Path("records").glob("2*.sqlite"), None)
 
@@ -102,7 +106,7 @@ def check_that_kills_lose_nothing(project, monkeypatch, marked, cases, kills, lo
         host.wait()
         deadline = time.monotonic() + 2
         while marked():
-            assert time.monotonic() < deadline, "a process outlived its host"
+            assert time.monotonic() < deadline, f"outlived their host: {commands(marked())}"
             time.sleep(0.02)
         counts.append(len(open_record(record()).rows) if record() else 0)
     assert counts == sorted(counts)
