@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parity.errors import CaseFileError
 from parity.program.spec import LICENCES, ProgramSpec
 
 if TYPE_CHECKING:
@@ -151,8 +152,18 @@ class Case:
         Generated anew at each call: a run holds no more arrays than it is working on.
 
         Raises:
-            CaseFileError: an array file is missing, unreadable or of another shape or dtype.
+            CaseFileError: an array file is missing, unreadable or of another shape or dtype; or the
+                arrays do not fit into memory.
         """
         from parity.casefile.operands import generate
 
-        return tuple(generate(operand, file=self.file) for operand in self.operands)
+        try:
+            return tuple(generate(operand, file=self.file) for operand in self.operands)
+        except MemoryError as error:
+            shapes = ", ".join(f"{o.name} {list(o.shape)} {o.dtype}" for o in self.operands)
+            raise CaseFileError(
+                f"the operands do not fit into memory (got {shapes})",
+                file=self.file,
+                line=self.line,
+                hint="make them smaller",
+            ) from error

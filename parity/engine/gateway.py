@@ -93,24 +93,24 @@ class Gateway:
             gateway = self._group.makegateway(
                 f"popen//python={setting.python}//execmodel=main_thread_only"
             )
+            self._process = gateway._io.popen
+            self._channel = gateway.remote_exec(_BOOTSTRAP.format(host=os.getpid()))
+            self._channel.send(str(Path(__file__).parent.parent))
+            self._channel.send(
+                {
+                    "stderr": str(self._stderr),
+                    "state": str(self._state),
+                    "folder": str(folder),
+                    "x64": setting.x64,
+                    "variables": dict(setting.variables),
+                    "mpmath": _folder_of("mpmath"),
+                }
+            )
         except (OSError, EOFError) as error:
             raise WorkerStartError(
                 f"cannot start {setting.python}: {error}",
                 hint="--python takes the path of a Python 3.11+ interpreter that has JAX",
             ) from error
-        self._process = gateway._io.popen
-        self._channel = gateway.remote_exec(_BOOTSTRAP.format(host=os.getpid()))
-        self._channel.send(str(Path(__file__).parent.parent))
-        self._channel.send(
-            {
-                "stderr": str(self._stderr),
-                "state": str(self._state),
-                "folder": str(folder),
-                "x64": setting.x64,
-                "variables": dict(setting.variables),
-                "mpmath": _folder_of("mpmath"),
-            }
-        )
 
     def start(self) -> None:
         """Wait until it can take requests.
@@ -124,7 +124,7 @@ class Gateway:
             self.kill()
             raise WorkerStartError(
                 f"{self._setting.python} cannot execute anything: {_reason(error)}",
-                hint="`parity doctor` shows what that environment has",
+                hint="check XLA_FLAGS, JAX_PLATFORMS and the packages that `parity doctor` lists",
             ) from error
         self.environment = hello["environment"]
 
@@ -208,7 +208,10 @@ def _reason(error: WorkerLost | ParityFault) -> str:
         lines = [line for line in error.failure.stderr.splitlines() if line.strip()]
         telling = [line for line in lines if "Unknown flag" in line] or lines[-1:]
         return "; ".join([error.failure.message, *telling])
-    return str(error).strip().splitlines()[-1]
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    raised = [i for i, line in enumerate(lines) if line.startswith('  File "')]
+    # A bare exception says less than the line of code that raised it.
+    return " at ".join(dict.fromkeys([lines[-1], *(lines[i].strip() for i in raised[-1:])]))
 
 
 def _oom_kills() -> int:

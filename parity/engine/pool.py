@@ -54,6 +54,10 @@ class Pool(Generic[Task, Result]):
 
         The first exception of a task ends all; so does closing the iterator, or Ctrl-C.
         """
+        # Neither survives being imported by two threads at once, as comparing would have it.
+        import ml_dtypes  # noqa: F401
+        import numpy.ma  # noqa: F401
+
         rest = iter(tasks)
         lock = threading.Lock()
         threads = [

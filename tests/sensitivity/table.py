@@ -39,7 +39,7 @@ def rates(verdicts: Sequence[Verdict]) -> list[str]:
 def by_dtypes(verdicts: Sequence[Verdict]) -> list[str]:
     """Faults x dtypes: how many of the visible ones were caught, how many more were planted."""
     columns = [scheme.name for scheme in SCHEMES]
-    lines = [f"{'caught/visible +invisible':26}" + "".join(f"{name:>11}" for name in columns)]
+    lines = [f"{'caught/visible +invisible':26}" + "".join(f"{name:>13}" for name in columns)]
     for kind in FAULTS:
         cells = []
         for column in columns:
@@ -48,7 +48,7 @@ def by_dtypes(verdicts: Sequence[Verdict]) -> list[str]:
             cell = f"{sum(v.caught for v in visible)}/{len(visible)}"
             cell += f" +{len(found) - len(visible)}" if len(found) > len(visible) else ""
             cells.append(cell if found else "-")
-        lines.append(f"{kind:26}" + "".join(f"{cell:>11}" for cell in cells))
+        lines.append(f"{kind:26}" + "".join(f"{cell:>13}" for cell in cells))
     return lines
 
 
