@@ -6,7 +6,9 @@ import difflib
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -342,7 +344,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def invoke(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
+    """Run a command line and return its exit code; SIGTERM ends it as Ctrl-C does."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = commands.main(
             None if arguments is None else list(arguments), "parity", standalone_mode=False

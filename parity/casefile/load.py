@@ -15,7 +15,7 @@ from parity.casefile.document import Document, read
 from parity.casefile.expect import Expectations
 from parity.casefile.filling import Fillings
 from parity.casefile.messages import validated
-from parity.casefile.problem import Problem
+from parity.casefile.problem import Location, Problem
 from parity.casefile.schema import NAME_PATTERN, Body, CaseFileModel, Header
 from parity.casefile.select import Item, items, match_ids, select
 from parity.casefile.sweep import TRANSFORM, Point, Sweep, parse
@@ -122,6 +122,7 @@ class _Loader:
         )
         sweep = parse(header.sweep, header.transforms)
         _check_size(sweep, max_cases)
+        _check_overridden(rest, {axis.field for axis in sweep.axes if axis.field})
         stem = f"{_relative(self.file, root or id_root(self.file))}::{self._name(header)}"
         cases = tuple(
             self._case(header, rest, point, stem, expectations) for point in sweep.points()
@@ -202,6 +203,33 @@ def _located(group: ExceptionGroup[Exception], point: Point) -> ExceptionGroup[E
             moved.what += f", at {point}"
         found.append(moved or problem)
     return ExceptionGroup(group.message, found)
+
+
+def _check_overridden(rest: dict[str, Any], swept: set[Location]) -> None:
+    """Raise for a wrong value that every point of the sweep would replace unseen.
+
+    Raises:
+        ExceptionGroup: of Problems.
+    """
+    try:
+        validated(Body, rest, (), known=CaseFileModel)
+    except ExceptionGroup as group:
+        wrong = [
+            problem
+            for problem in group.exceptions
+            if isinstance(problem, Problem) and problem.at in swept and _given(rest, problem.at)
+        ]
+        if wrong:
+            raise ExceptionGroup("case file", wrong) from None
+
+
+def _given(rest: Any, at: Location) -> bool:
+    """Whether the document has a value at a location."""
+    for key in at:
+        if not isinstance(rest, dict) or key not in rest:
+            return False
+        rest = rest[key]
+    return True
 
 
 def _check_size(sweep: Sweep, max_cases: int) -> None:

@@ -107,6 +107,7 @@ class Gateway:
                 }
             )
         except (OSError, EOFError) as error:
+            self._group.terminate(timeout=1.0)
             raise WorkerStartError(
                 f"cannot start {setting.python}: {error}",
                 hint="--python takes the path of a Python 3.11+ interpreter that has JAX",

@@ -108,10 +108,15 @@ def _columns(result: CaseResult) -> list[Column]:
     baseline = f"vs {result.case.baseline}"
     is_baseline = [row.path == result.case.baseline for row in rows]
     several = len({row.environment for row in rows}) > 1
-    columns = [Column(("", "path"), [Text(_who(row, several=several)) for row in rows])]
+    names = [_who(row, several=several) for row in rows]
+    if len({row.output for row in rows if row.output}) > 1:  # in every block, to tell rows apart
+        names = [
+            " ".join(filter(None, (who, r.output))) for who, r in zip(names, rows, strict=True)
+        ]
+    columns = [Column(("", "path"), [Text(name) for name in names])]
     kinds = dict.fromkeys(_kind(row) for row in result.rows if row.dtype)
-    if len({row.output for row in rows if row.output}) > 1 or len(kinds) > 1:
-        columns.append(Column(("", "output"), [Text(_output(row)) for row in rows]))
+    if len(kinds) > 1:
+        columns.append(Column(("", "output"), [Text(_kind(r) if r.dtype else "") for r in rows]))
     columns += [
         Column(("", "status"), [_status(row) for row in rows]),
         Column(("", "grade"), [_grade(row, result) for row in rows]),
@@ -177,10 +182,6 @@ def _ordered(result: CaseResult) -> list[Row]:
 
 def _is_few(row: Row) -> bool:
     return row.count is None or row.count <= FEW
-
-
-def _output(row: Row) -> str:
-    return f"{row.output} {_kind(row)}" if row.dtype else row.output
 
 
 def _status(row: Row) -> Text:

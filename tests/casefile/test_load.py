@@ -373,3 +373,8 @@ def test_operands_come_in_the_order_in_which_the_op_takes_them(folder, dot):
     (case,) = folder.cases(text)
     assert [operand.name for operand in case.operands] == ["lhs", "rhs", "bias", "cotangent"]
     assert case.program.extra[0].dtype == "float32"
+
+
+def test_a_wrong_value_is_refused_although_a_sweep_replaces_it(folder, dot):
+    text = dot + "compute_dtype: bf16\nsweep: {compute_dtype: [bfloat16, float16]}\n"
+    assert "compute_dtype is no dtype (got 'bf16'; allowed float64" in folder.error(text)

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity.casefile.case import Case, Variant
+from parity.casefile.case import Case, Operand, Variant
 from parity.engine.environment import Environment
 from parity.engine.workers import Limits, Workers
-from parity.errors import WorkerStartError
+from parity.errors import CaseFileError, WorkerStartError
 from parity.program.spec import OperandSpec, ProgramSpec
 
 pytestmark = pytest.mark.usefixtures("fake_paths")
@@ -217,3 +217,19 @@ def test_an_option_that_a_path_does_not_take_is_not_ignored(workers):
     case.__dict__["arrays"] = lambda: (LHS, RHS)
     outcomes = {o.path: o for o in workers.execute(case, ("eager", "odd")).outcomes}
     assert outcomes["odd"].failure.message == "eager takes no compiler_options"
+
+
+def test_a_program_that_is_no_python_is_the_users_mistake(workers):
+    with pytest.raises(WorkerStartError) as caught:
+        execute(workers, "eager", environment=Environment(python="/bin/cat"))
+    assert caught.value.hint.startswith("--python takes the path of a Python")
+
+
+def test_operands_beyond_memory_are_the_cases_fault():
+    operand = Operand("lhs", (1 << 45,), "float32", draw="normal")
+    case = dataclasses.replace(make_case(("eager",)), operands=(operand,))
+    with pytest.raises(CaseFileError) as caught:
+        case.arrays()
+    assert caught.value.what == (
+        "the operands do not fit into memory (got lhs [35184372088832] float32)"
+    )
