@@ -6,6 +6,7 @@ import importlib.util
 import itertools
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from parity.worker.serve import serve
 serve(channel)
 """
 _STDERR_LINES = 20
+_GRACE = 5.0
+"""Seconds that a process may go on after its channel has closed."""
 _serial = itertools.count()
 
 
@@ -166,8 +169,17 @@ class Gateway:
         self._process.wait()
         self._group.terminate(timeout=1.0)
 
+    def broken(self, why: str) -> Failure:
+        """End a worker that does not keep to the protocol."""
+        stage = self._stage()
+        self.kill()
+        return self._failure("crashed", stage, "ProtocolError", f"the worker lost its way: {why}")
+
     def _death(self) -> Failure:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            return self.broken("it broke off in the middle of a message")
         self.kill()
         stage = self._stage()
         if code >= 0:

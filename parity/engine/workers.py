@@ -223,7 +223,12 @@ class _Task:
                 gateway.send(self._request(path))
             while pending:
                 answer = gateway.receive(self.case.timeout or self.workers.limits.timeout)
-                self._answered(pending.pop(0), answer)
+                try:
+                    self._answered(pending[0], answer)
+                except (KeyError, TypeError, ValueError, OSError) as error:
+                    why = f"its answer cannot be read: {type(error).__name__}: {error}"
+                    raise WorkerLost(gateway.broken(why)) from error
+                pending.pop(0)
                 gateway.used = True
         except WorkerLost as lost:
             self.workers.lost(setting)

@@ -233,3 +233,18 @@ def test_operands_beyond_memory_are_the_cases_fault():
     assert caught.value.what == (
         "the operands do not fit into memory (got lhs [35184372088832] float32)"
     )
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [("fake-garbage", "it broke off in the middle of a message"), ("fake-lies", "cannot be read")],
+)
+def test_a_worker_that_lies_costs_one_row(workers, monkeypatch, bad, said):
+    monkeypatch.setattr("parity.engine.gateway._GRACE", 0.5)
+    outcomes, references = execute(workers, "fake-honest", bad, "eager")
+    failure = outcomes[bad].failure
+    assert (failure.outcome, failure.type) == ("crashed", "ProtocolError")
+    assert said in failure.message
+    for good in ("fake-honest", "eager"):
+        assert outcomes[good].outputs["out"].tolist() == PRODUCT
+    assert references.strict["out"].point.tolist() == PRODUCT

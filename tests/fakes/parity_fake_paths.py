@@ -1,6 +1,8 @@
 """Paths that err, lie, crash, hang and exhaust memory, offered through the entry point group."""
 
+import contextlib
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -142,3 +144,29 @@ class Allocates(Path):
     def run(self, program, inputs, probe):
         with probe.stage("run"):
             return [np.ones(1 << 30, np.uint8)]
+
+
+class Garbage(Path):
+    name = "fake-garbage"
+
+    def run(self, program, inputs, probe):
+        """Write nonsense into every pipe of the process, the one to the host among them."""
+        with probe.stage("run"):
+            for fd in os.listdir("/proc/self/fd"):
+                if os.path.exists(f"/proc/self/fd/{fd}") and "pipe:" in os.readlink(
+                    f"/proc/self/fd/{fd}"
+                ):
+                    with contextlib.suppress(OSError):
+                        os.write(int(fd), b"\xff" * 64)
+            time.sleep(3600)
+
+
+class Lies(Honest):
+    name = "fake-lies"
+
+    def run(self, program, inputs, probe):
+        """Send an answer of another form where the host waits for this path's."""
+        for found in gc.get_objects():
+            if type(found).__name__ == "Channel" and not found.isclosed():
+                found.send({"failure": None, "outputs": 7})
+        return super().run(program, inputs, probe)
