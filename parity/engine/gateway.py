@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,9 @@ class Gateway:
         self._process.kill()
         self._process.wait()
         self._group.terminate(timeout=1.0)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what was still to be written is of no interest any more
+                pipe.close()
 
     def broken(self, why: str) -> Failure:
         """End a worker that does not keep to the protocol."""

@@ -1,6 +1,7 @@
 """Workers that crash, hang and run out of memory cost one row each and nothing else."""
 
 import dataclasses
+import gc
 import os
 import signal
 import subprocess
@@ -219,10 +220,15 @@ def test_an_option_that_a_path_does_not_take_is_not_ignored(workers):
     assert outcomes["odd"].failure.message == "eager takes no compiler_options"
 
 
+# execnet leaves the pipes of a process that never answered to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_program_that_is_no_python_is_the_users_mistake(workers):
     with pytest.raises(WorkerStartError) as caught:
         execute(workers, "eager", environment=Environment(python="/bin/cat"))
     assert caught.value.hint.startswith("--python takes the path of a Python")
+    del caught
+    gc.collect()
 
 
 def test_operands_beyond_memory_are_the_cases_fault():
