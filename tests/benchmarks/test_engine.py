@@ -128,13 +128,15 @@ def _parity(*arguments):
 
 def test_one_case_on_four_paths_against_a_script_with_the_bare_calls(ratio, interleaved):
     bare = _run(sys.executable, "-W", "ignore", "-c", ONE_BARE)
-    ours, theirs = interleaved(_parity(ONE), bare, rounds=4)
+    ours, theirs = interleaved(_parity(ONE, "--no-cache"), bare, rounds=4)
     ratio("one case, four paths, both references / bare calls", ours, theirs, 1.1)
 
 
 def test_a_hundred_cases_against_a_bare_loop(ratio, interleaved, tmp_path):
     bare = _run(sys.executable, "-W", "ignore", "-c", HUNDRED_BARE, "100")
-    ours, theirs = interleaved(_parity(hundred(tmp_path, 100), "-j", "1"), bare, rounds=2)
+    ours, theirs = interleaved(
+        _parity(hundred(tmp_path, 100), "-j", "1", "--no-cache"), bare, rounds=2
+    )
     ratio("100 cases, four paths / bare loop", ours, theirs, 1.25)
 
 
@@ -162,7 +164,11 @@ def test_two_at_a_time_against_two_bare_processes(ratio, interleaved, tmp_path):
         assert [half.wait() for half in halves] == [0, 0]
 
     one, two, bare_one, bare_two = interleaved(
-        _parity(file, "-j", "1"), _parity(file, "-j", "2"), _run(*bare, "0", "100"), both, rounds=2
+        _parity(file, "-j", "1", "--no-cache"),
+        _parity(file, "-j", "2", "--no-cache"),
+        _run(*bare, "0", "100"),
+        both,
+        rounds=2,
     )
     ratio("gain of two bare processes / gain of -j 2", bare_one / bare_two, one / two, 1 / 0.9)
 
