@@ -61,7 +61,7 @@ def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) ->
             after_table = True
         else:
             yield from [Text()] if after_table else []
-            yield from map(one_line, results)
+            yield from (one_line(one, named=len(results) > 1) for one in results)
             after_table = False
     yield Text()
     yield from _summary(result, tally, width)

@@ -77,9 +77,15 @@ def side_by_side(results: Sequence[CaseResult]) -> CaseResult:
     )
 
 
-def one_line(result: CaseResult) -> Text:
-    """A case in which everything is fine: id, how many paths of which grade, accuracy."""
+def one_line(result: CaseResult, *, named: bool = False) -> Text:
+    """A case in which everything is fine: id, how many paths of which grade, accuracy.
+
+    Args:
+        result: the case.
+        named: whether its environment is named, since there are several.
+    """
     line = Text.assemble(("ok  ", STYLES["ok"]), result.case.id)
+    line.append(f"  {result.environment}" if named else "")
     grades = [verdict_of(row) for row in result.rows]
     counted = ", ".join(f"{grades.count(grade)} {grade}" for grade in dict.fromkeys(grades))
     line.append(f"  {counted}", style="dim")
