@@ -19,6 +19,7 @@ from parity.casefile.problem import Location, Problem
 from parity.casefile.schema import NAME_PATTERN, Body, CaseFileModel, Header
 from parity.casefile.select import Item, items, match_ids, select
 from parity.casefile.sweep import TRANSFORM, Point, Sweep, parse
+from parity.config import nearest_root
 from parity.errors import CaseFileError
 
 __all__ = ["CaseFile", "Item", "check_unique", "discover", "items", "load", "match_ids", "select"]
@@ -89,17 +90,6 @@ def check_unique(files: Iterable[CaseFile]) -> None:
             seen[case.id] = file
 
 
-def id_root(file: Path) -> Path:
-    """The folder that a case file's ids are relative to: that of the nearest pyproject.toml.
-
-    Without one, the working directory if the file is below it, and the file's own folder if not.
-    """
-    for folder in file.parents:
-        if (folder / "pyproject.toml").is_file():
-            return folder
-    return Path.cwd() if file.is_relative_to(Path.cwd()) else file.parent
-
-
 class _Loader:
     """The steps from a document to its cases."""
 
@@ -123,7 +113,7 @@ class _Loader:
         sweep = parse(header.sweep, header.transforms)
         _check_size(sweep, max_cases)
         _check_overridden(rest, {axis.field for axis in sweep.axes if axis.field})
-        stem = f"{_relative(self.file, root or id_root(self.file))}::{self._name(header)}"
+        stem = f"{_relative(self.file, root or nearest_root(self.file))}::{self._name(header)}"
         cases = tuple(
             self._case(header, rest, point, stem, expectations) for point in sweep.points()
         )
