@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -31,21 +32,19 @@ class Selection:
     """What targets and expressions selected.
 
     Attributes:
-        items: a case and a path each, in order, each once.
+        cases: each once, in order, with the paths of it that are selected.
         errors: what is wrong with files that were asked for.
         files: the files that could be loaded.
     """
 
-    items: tuple[Item, ...]
+    cases: tuple[tuple[Case, tuple[str, ...]], ...]
     errors: tuple[UserError, ...]
     files: tuple[CaseFile, ...]
 
-    def by_case(self) -> list[tuple[Case, tuple[str, ...]]]:
-        """The selected paths of each case."""
-        found: dict[str, tuple[Case, list[str]]] = {}
-        for item in self.items:
-            found.setdefault(item.case.id, (item.case, []))[1].append(item.path)
-        return [(case, tuple(of)) for case, of in found.values()]
+    @property
+    def items(self) -> Iterator[Item]:
+        """A case and a path each, in order, each once."""
+        return (Item(case, path) for case, paths in self.cases for path in paths)
 
 
 def load(path: Path | str) -> CaseFile:
@@ -116,7 +115,7 @@ def run(
         raise selection.errors[0]
     from parity.engine.run import run_cases
 
-    return run_cases(selection.by_case(), chosen)
+    return run_cases(selection.cases, chosen)
 
 
 def options(
@@ -208,18 +207,36 @@ def select(
     """
     wanted = None if paths is None else _known(paths)
     loader = _Loader(config)
-    chosen: dict[str, Item] = {}
+    chosen = _Chosen()
     for target in list(targets) or [config.root / folder for folder in config.cases]:
-        for item in loader.items(str(target), wanted):
-            chosen.setdefault(item.id, item)
+        chosen.add(loader.items(str(target), wanted))
     files = tuple(loader.files.values())
     check_unique(files)
-    items = list(chosen.values())
+    selection = Selection(chosen.cases(), tuple(loader.errors), files)
     if k is not None:
-        items = select_by_expression(items, k)
-    if not items and not loader.errors:
-        raise NothingSelected(f"-k {k!r} matches none of {len(chosen)} cases and paths")
-    return Selection(tuple(items), tuple(loader.errors), files)
+        chosen = _Chosen()
+        chosen.add(select_by_expression(selection.items, k))
+    if not chosen.cases() and not loader.errors:
+        among = sum(1 for _ in selection.items)
+        raise NothingSelected(f"-k {k!r} matches none of {among} cases and paths")
+    return replace(selection, cases=chosen.cases())
+
+
+class _Chosen:
+    """Cases in the order in which they were first chosen, and the chosen paths of each."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, tuple[Case, tuple[str, ...]]] = {}
+
+    def add(self, items: Iterable[Item]) -> None:
+        for id_, of in itertools.groupby(items, key=lambda item: item.case.id):
+            found = list(of)
+            case, before = self._by_id.get(id_, (found[0].case, ()))
+            paths = tuple(dict.fromkeys((*before, *(item.path for item in found))))
+            self._by_id[id_] = (case, case.paths if paths == case.paths else paths)
+
+    def cases(self) -> tuple[tuple[Case, tuple[str, ...]], ...]:
+        return tuple(self._by_id.values())
 
 
 def _known(paths: Sequence[str]) -> tuple[str, ...]:
@@ -245,7 +262,7 @@ class _Loader:
         self.files: dict[Path, CaseFile] = {}
         self.errors: list[UserError] = []
 
-    def items(self, target: str, paths: tuple[str, ...] | None) -> list[Item]:
+    def items(self, target: str, paths: tuple[str, ...] | None) -> Iterable[Item]:
         """The items that a target names: those of a file or folder, or of an id or a glob."""
         file, separator, rest = target.partition("::")
         wild = any(sign in file for sign in "*?") and not Path(file).exists()
@@ -278,8 +295,8 @@ class _Loader:
         return found
 
 
-def _items(files: Iterable[CaseFile], paths: tuple[str, ...] | None) -> list[Item]:
-    return [Item(case, p) for file in files for case in file.cases for p in paths or case.paths]
+def _items(files: Iterable[CaseFile], paths: tuple[str, ...] | None) -> Iterator[Item]:
+    return (Item(case, p) for file in files for case in file.cases for p in paths or case.paths)
 
 
 def _relative(file: Path) -> str:

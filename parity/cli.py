@@ -166,7 +166,7 @@ def run(
     how = options(config, say=_say, cache=not no_cache, **chosen)
     selection = select(targets, k=expression, paths=_split(paths), config=config)
     _complain(selection.errors)
-    if not selection.items:
+    if not selection.cases:
         return USAGE
     result = _run(selection, how)
     _write(_render(result, kind, verbose=verbose))
@@ -393,9 +393,8 @@ def _run(selection: Selection, how: Options) -> RunResult:
     from parity.engine.run import run_cases
     from parity.report.progress import Progress
 
-    chosen = selection.by_case()
-    with Progress(len(chosen)) as progress:
-        return run_cases(chosen, how, progress=progress)
+    with Progress(len(selection.cases)) as progress:
+        return run_cases(selection.cases, how, progress=progress)
 
 
 def _cache(out: str | None) -> Cache:

@@ -21,7 +21,7 @@ OUTCOMES = ("ok", "unsupported", "error", "crashed", "timeout", "out-of-memory")
 STAGES = ("build", "trace", "lower", "convert", "compile", "run")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tolerance:
     """Limits that lift a row to `equivalent`; all that are given must hold.
 
@@ -34,7 +34,7 @@ class Tolerance:
     against: str = "baseline"  # or "f64"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """One entry of `expect` that applies to a case (its `where` already holds).
 
@@ -65,7 +65,7 @@ class Expectation:
     line: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operand:
     """How an operand's bits come about: exactly one of values, file or draw.
 
@@ -85,7 +85,7 @@ class Operand:
     repeat: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Variant:
     """A path under a name of its own, with flags.
 
@@ -106,7 +106,7 @@ class Variant:
         return {"compiler_options": dict(self.compiler_options)} if self.compiler_options else {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """One fully resolved point of a case file.
 

@@ -18,6 +18,7 @@ from parity.casefile.messages import validated
 from parity.casefile.problem import Location, Problem
 from parity.casefile.schema import NAME_PATTERN, Body, CaseFileModel, Header
 from parity.casefile.select import Item, items, match_ids, select
+from parity.casefile.sharing import Shared
 from parity.casefile.sweep import TRANSFORM, Point, Sweep, parse
 from parity.config import nearest_root
 from parity.errors import CaseFileError
@@ -35,13 +36,15 @@ class CaseFile:
         file: absolute.
         name: the file's `name`, by default its stem.
         cases: at least one.
-        document: the parsed file, which tells the line and column of every node.
+        shown: the file as messages name it.
+        place: line and column of its name.
     """
 
     file: Path
     name: str
     cases: tuple[Case, ...]
-    document: Document
+    shown: Path
+    place: tuple[int, int]
 
 
 def load(
@@ -73,7 +76,8 @@ def load(
         raise document.error(problem) from None
     except ExceptionGroup as group:
         raise document.error(*(p for p in group.exceptions if isinstance(p, Problem))) from None
-    return CaseFile(loader.file, cases[0].name, cases, document)
+    place = document.place(("name",))
+    return CaseFile(loader.file, cases[0].name, cases, document.file, place)
 
 
 def check_unique(files: Iterable[CaseFile]) -> None:
@@ -82,11 +86,10 @@ def check_unique(files: Iterable[CaseFile]) -> None:
     for file in files:
         for case in file.cases:
             if case.id in seen:
-                line, col = file.document.place(("name",))
-                what = f"duplicate case id '{case.id}' (first in {seen[case.id].document.file})"
-                shown = file.document.file
+                line, col = file.place
+                what = f"duplicate case id '{case.id}' (first in {seen[case.id].shown})"
                 hint = "give one of the files another name"
-                raise CaseFileError(what, file=shown, line=line, col=col, hint=hint)
+                raise CaseFileError(what, file=file.shown, line=line, col=col, hint=hint)
             seen[case.id] = file
 
 
@@ -98,6 +101,7 @@ class _Loader:
         self._document = document
         self._known_paths = known_paths
         self._fillings = Fillings(file.parent)
+        self._shared = Shared()
         self._line = document.place(())[0]
 
     def cases(self, root: Path | None, max_cases: int, today: datetime.date) -> tuple[Case, ...]:
@@ -164,16 +168,16 @@ class _Loader:
             line=self._line,
             name=stem.rpartition("::")[2],
             about=header.about,
-            links=tuple(header.links),
+            links=self._shared.tuple(tuple(header.links)),
             point=point.spelt,
-            program=built.program,
-            operands=built.operands,
-            paths=tuple(variant.name for variant in named),
+            program=self._shared.program(built.program),
+            operands=self._shared.operands(built.operands),
+            paths=self._shared.tuple(tuple(variant.name for variant in named)),
             variants={v.name: v for v in named if v.options() or v.variables},
             baseline=body.baseline,
             tolerance=limits,
             expect=expect.of(point, body),
-            licences=tuple(body.licences),
+            licences=self._shared.tuple(tuple(body.licences)),
             timeout=body.timeout,
         )
 

@@ -20,7 +20,7 @@ expansion   a function is lowered to several operations, each rounded to the dec
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OperandSpec:
     """An array that a program is given: its name, shape and declared dtype."""
 
@@ -29,7 +29,7 @@ class OperandSpec:
     dtype: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ProgramSpec:
     """An op with its casts and residual, under one transform.
 

@@ -14,27 +14,32 @@ from parity.record.encoding import NONFINITE
 
 def case_as_dict(case: Case) -> dict[str, Any]:
     """A case as nested mappings and sequences; array files are named, not read."""
-    return vars(case) | {
+    return _fields(case) | {
         "file": str(case.file),
         "program": _program(case.program),
         "operands": [_text(operand, "file") for operand in case.operands],
-        "tolerance": case.tolerance and vars(case.tolerance),
+        "tolerance": case.tolerance and _fields(case.tolerance),
         "expect": [_text(entry, "until") for entry in case.expect],
-        "variants": {name: vars(variant) for name, variant in case.variants.items()},
+        "variants": {name: _fields(variant) for name, variant in case.variants.items()},
     }
 
 
 def _program(program: ProgramSpec) -> dict[str, Any]:
-    return vars(program) | {
-        "operands": [vars(operand) for operand in program.operands],
-        "extra": [vars(operand) for operand in program.extra],
+    return _fields(program) | {
+        "operands": [_fields(operand) for operand in program.operands],
+        "extra": [_fields(operand) for operand in program.extra],
     }
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that has slots."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _text(value: object, name: str) -> dict[str, Any]:
     """The fields of a dataclass, the named one as text."""
     found = getattr(value, name)
-    return vars(value) | {name: None if found is None else str(found)}
+    return _fields(value) | {name: None if found is None else str(found)}
 
 
 def case_from_dict(flat: Mapping[str, Any]) -> Case:

@@ -63,7 +63,7 @@ def test_results_are_in_the_order_asked_for_whatever_is_done_first(project, at):
     at(0, lambda arrived: time.sleep(0.3))
     finished = []
     config = load_config(Path.cwd())
-    chosen = select((), config=config).by_case()
+    chosen = select((), config=config).cases
     result = run_cases(
         chosen,
         options(config, jobs=2),

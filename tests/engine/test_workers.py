@@ -25,6 +25,10 @@ RHS = np.array([[5.0, 6.0], [7.0, 8.0]], np.float32)
 PRODUCT = [[19.0, 22.0], [43.0, 50.0]]
 
 
+class Given(Case):
+    """A case whose arrays a test gives; a class without slots has room for them."""
+
+
 def make_case(paths, *, timeout=None, x64=False, dtype="float32", lhs=LHS, rhs=RHS):
     spec = ProgramSpec(
         "dot_general",
@@ -32,7 +36,7 @@ def make_case(paths, *, timeout=None, x64=False, dtype="float32", lhs=LHS, rhs=R
         {"dimension_numbers": (((1,), (0,)), ((), ()))},
         x64=x64,
     )
-    case = Case(
+    case = Given(
         "case", Path("case.yaml"), 1, "case", "", (), {}, spec, (), tuple(paths), paths[0],
         timeout=timeout,
     )  # fmt: skip

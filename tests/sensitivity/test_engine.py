@@ -19,6 +19,10 @@ F32 = SCHEMES[0]
 pytestmark = pytest.mark.usefixtures("fake_paths")
 
 
+class Given(Case):
+    """A case whose arrays a test gives; a class without slots has room for them."""
+
+
 @pytest.fixture(scope="module")
 def workers():
     with Workers(Limits(timeout=60)) as opened:
@@ -28,7 +32,7 @@ def workers():
 def grades(workers, contraction, *paths):
     """Grades and details by path; the baseline is what JAX computes."""
     paths = ("eager", "fake-honest", *paths)
-    case = Case(
+    case = Given(
         "case", Path("case.yaml"), 1, "case", "", (), {}, contraction.spec, (), paths, "eager"
     )
     case.__dict__["arrays"] = lambda: contraction.inputs
