@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parity.casefile.case import Case
 from parity.compare.result import CaseResult
@@ -17,6 +18,9 @@ from parity.record.cache import Cache
 from parity.record.fingerprint import environment_digest
 from parity.record.result import RunResult
 from parity.record.store import Store
+
+if TYPE_CHECKING:
+    from parity.engine.cluster import Cluster
 
 Selected = tuple[Case, tuple[str, ...]]
 """A case and the paths of it that are asked for."""
@@ -36,8 +40,8 @@ class Options:
         keep: which outputs the record keeps.
         keep_limit: bytes of outputs that the record keeps at most.
         resume: the record of an earlier run to go on with.
-        cache: whether what has been run before is taken from the cache beside the records. Runs on
-            a cluster do without: its machines are not known here.
+        cache: whether what has been run before is taken from the cache beside the records; on a
+            cluster only if its machines do not differ.
     """
 
     fail_on: str = "divergent"
@@ -104,7 +108,8 @@ def run_cases(
     interrupted = False
     try:
         with ExitStack() as opened:
-            _Run(store, _cache(options, opened), options, progress).go(selected)
+            cluster = _cluster(options, opened)
+            _Run(store, _cache(options, opened), cluster, options, progress).go(selected)
     except KeyboardInterrupt:
         interrupted = True
     except BaseException as error:
@@ -142,10 +147,20 @@ def _store(options: Options, version: str, wanted: int) -> Store:
 
 def _cache(options: Options, opened: ExitStack) -> Cache | None:
     """The cache, if a run with these options may use one."""
-    once = options.limits.repeats == 1 and options.scheduler is None
-    if not options.cache or options.out is None or not once:
+    if not options.cache or options.out is None or options.limits.repeats > 1:
         return None
     return opened.enter_context(Cache(options.out))
+
+
+def _cluster(options: Options, opened: ExitStack) -> Cluster | None:
+    """The cluster that a run with these options is to use."""
+    if options.scheduler is None:
+        return None
+    from parity.engine.cluster import Cluster
+
+    return opened.enter_context(
+        Cluster(options.scheduler, options.limits, work, options.environments)
+    )
 
 
 class _Run:
@@ -155,11 +170,13 @@ class _Run:
         self,
         store: Store,
         cache: Cache | None,
+        cluster: Cluster | None,
         options: Options,
         progress: Callable[[CaseResult], None],
     ) -> None:
         self._store = store
         self._cache = cache
+        self._cluster = cluster
         self._options = options
         self._progress = progress
         self._noted: set[str] = set()
@@ -169,16 +186,9 @@ class _Run:
         waiting = [task for task in self._tasks(selected) if not self._was_cached(task)]
         if not waiting:
             return
-        limits, scheduler = self._options.limits, self._options.scheduler
-        results: Iterator[Arrived | Done]
-        if scheduler is not None:
-            from parity.engine.cluster import Cluster
-
-            results = Cluster(scheduler, limits, work).run(waiting)
-        else:
-            jobs = min(self._options.jobs, len(waiting))
-            results = Pool(jobs, limits, work).run(waiting)
-        for came in results:
+        jobs = min(self._options.jobs, len(waiting))
+        pool = self._cluster or Pool(jobs, self._options.limits, work)
+        for came in pool.run(waiting):
             if isinstance(came, Arrived):
                 self._arrived(came)
             else:
@@ -203,9 +213,11 @@ class _Run:
             known = self._store.arrivals(case, name) if resumes else {}
             yield replace(task, position=position, known=known, key=key)
 
-    def _digests(self) -> dict[str, str | None]:
+    def _digests(self) -> Mapping[str, str | None]:
         if self._cache is None:
             return {}
+        if self._cluster is not None:
+            return self._cluster.digests()
         return {
             environment.name: environment_digest(environment.python, environment.variables)
             for environment in self._options.environments

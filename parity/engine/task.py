@@ -58,7 +58,8 @@ class Done:
         result: with rows that are not judged yet.
         outputs: of the wanted paths.
         found: what the environment is.
-        repeatable: whether another run would give the same.
+        repeatable: whether another run under the key of the task would give the same; what was
+            known before may be another machine's.
     """
 
     task: Task
@@ -74,16 +75,17 @@ def work(
     say: Callable[[Arrived | Done], None] = lambda arrived: None,
 ) -> Done:
     """Run the paths, and the baseline with them, since the others are compared with it."""
+    without_known = replace(task, known={})  # which need not travel back
 
     def arrived(outcome: PathOutcome) -> None:
-        say(Arrived(task, outcome, workers.found.get(task.environment.name, {})))
+        say(Arrived(without_known, outcome, workers.found.get(task.environment.name, {})))
 
     wanted = tuple(dict.fromkeys((*task.paths, task.case.baseline)))
     execution = workers.execute(
         task.case, wanted, task.environment, known=task.known, arrived=arrived
     )
     return Done(
-        task,
+        without_known,
         _compare(task, execution),
         {
             (outcome.path, name): array
@@ -92,7 +94,7 @@ def work(
             for name, array in outcome.outputs.items()
         },
         workers.found.get(task.environment.name, {}),
-        not execution.changed and all(map(_is_repeatable, execution.outcomes)),
+        not task.known and not execution.changed and all(map(_is_repeatable, execution.outcomes)),
     )
 
 
