@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.compare.elementwise import Mask, float_errors, integer_errors
 from parity.compare.percentile import BinnedPercentile, ExactPercentile
+from parity.compare.profile import Band, profile
 from parity.compare.tally import CLASSES, WORST, Tally, combine, tally
 from parity.compare.ulp import as_float64, bits, dtype_of, parts
 from parity.dtypes import DType
@@ -76,6 +77,7 @@ class Metrics:
         nan_got: NaNs in `got`; likewise the counts below. What is subnormal in the dtype of `got`
             counts as subnormal in `want`.
         histogram: ulp errors by power of two, see `tally.BUCKETS`; None for bool.
+        profile: ulp errors by magnitude of `want`, see `profile.profile`; None for bool.
         worst: at most 8 elements that differ, the worst first.
     """
 
@@ -107,6 +109,7 @@ class Metrics:
     subnormal_got: int = 0
     subnormal_want: int = 0
     histogram: tuple[int, ...] | None = None
+    profile: tuple[Band, ...] | None = None
     worst: tuple[Element, ...] = ()
 
 
@@ -169,6 +172,7 @@ def measure(got: np.ndarray, want: np.ndarray, *, exclude: Mask | None = None) -
         differing=total.differing,
         pattern=total.pattern,
         histogram=total.histogram,
+        profile=profile(flat_got, flat_want, element),
         worst=_elements([i for _, i in total.worst], got, want, kept, [-k for k, _ in total.worst]),
         **_special(total),
         **_numeric(total, p99, element),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from parity.casefile.case import Case
 from parity.compare.rows import Row
@@ -21,6 +21,8 @@ class CaseResult:
         groups: by output, the paths that gave equal bits.
         words: one line for each path that is not identical.
         notes: what a reader must know of the references.
+        programs: the canonical texts of what the paths compiled, zlib-compressed, by the SHA-256
+            that rows have as evidence; of a recorded case, `Recorded.program` reads them.
     """
 
     case: Case
@@ -30,3 +32,4 @@ class CaseResult:
     groups: Mapping[str, tuple[tuple[str, ...], ...]]
     words: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    programs: Mapping[str, bytes] = field(default_factory=dict)

@@ -13,8 +13,8 @@ from parity.compare.elementwise import Mask, same_bits
 from parity.compare.grade import Graded, Measured, Targets, grade
 from parity.compare.metrics import Element, Metrics, measure, plain
 from parity.compare.standing import Standing, standing
-from parity.compare.ulp import dtype_of
-from parity.worker.protocol import Failure, PathOutcome, References, digest
+from parity.compare.ulp import dtype_of, parts
+from parity.worker.protocol import Enclosure, Failure, PathOutcome, References, digest
 
 SHOWN = 16
 """Outputs of up to so many elements are listed in the row."""
@@ -63,6 +63,7 @@ class Row:
         environment: the name of the environment it ran in.
         nondeterministic: whether a repeated run gave other bits.
         cached: whether it was taken from an earlier run.
+        own_error: of the reference f64, a bound on its own absolute error (`_own_error`).
     """
 
     case: str
@@ -101,6 +102,7 @@ class Row:
     environment: str = ""
     nondeterministic: bool = False
     cached: bool = False
+    own_error: float | None = None
 
     @property
     def is_finding(self) -> bool:
@@ -289,6 +291,7 @@ def reference_rows(case: Case, references: References) -> tuple[Row, ...]:
             output=name,
             outcome="ok",
             f64=_against_ideal(path, name, references),
+            own_error=_own_error(case, references.f64[name]) if path == "f64" else None,
             sha256=digest(array),
             **_contents(array),
         )
@@ -302,6 +305,22 @@ def _against_ideal(path: str, name: str, references: References) -> Metrics | No
         return None
     exclude = references.unspecified.get(name)
     return measure(references.strict[name].point, references.f64[name].point, exclude=exclude)
+
+
+def _own_error(case: Case, truth: Enclosure) -> float:
+    """A bound on the absolute error that the reference f64 makes itself, over all elements.
+
+    Its accuracy bound is a sum of terms K (u + 2^-53) Σ|a||b|, of which K 2^-53 Σ|a||b| is what
+    evaluating in float64 adds (DESIGN 3). So the own error is at most 2^-53 / (u + 2^-53) of the
+    bound, with the smallest unit roundoff u that the program can have: 2^-24, in x64 2^-53.
+    """
+    if truth.exact:
+        return 0.0
+    u = 2.0**-53 if case.program.x64 else 2.0**-24
+    with np.errstate(invalid="ignore", over="ignore"):
+        width = np.stack([parts(truth.hi - truth.point), parts(truth.point - truth.lo)])
+    finite = width[np.isfinite(width)]
+    return float(finite.max(initial=0.0)) * 2.0**-53 / (u + 2.0**-53)
 
 
 def groups(outcomes: Sequence[PathOutcome], output: str, *, exclude: Mask | None = None) -> Groups:
@@ -331,7 +350,8 @@ def groups(outcomes: Sequence[PathOutcome], output: str, *, exclude: Mask | None
 
 _TARGETS = ("f64", "strict", "baseline")
 _FLAT = tuple(f.name for f in fields(Row) if f.name not in _TARGETS)
-_METRICS = tuple(f.name for f in fields(Metrics) if f.name not in ("histogram", "worst"))
+_PARTS = ("histogram", "profile", "worst")
+_METRICS = tuple(f.name for f in fields(Metrics) if f.name not in _PARTS)
 _ELEMENT = tuple(f.name for f in fields(Element))
 
 
@@ -347,6 +367,8 @@ def as_dict(row: Row) -> dict[str, Any]:
         for name in _METRICS:
             flat[f"{name}_{target}"] = getattr(metrics, name, None)
         flat[f"histogram_{target}"] = _builtin(metrics.histogram) if metrics else None
+        bands = metrics.profile if metrics else None
+        flat[f"profile_{target}"] = None if bands is None else list(map(list, bands))
         flat[f"worst_{target}"] = [_element(e) for e in metrics.worst] if metrics else None
     return flat
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from parity.record.cache import REPEATABLE
 from parity.worker.protocol import PathOutcome
 
 Outputs = Mapping[tuple[str, str], np.ndarray]
-"""By path and output name."""
+"""By path, or reference f64, and output name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,17 @@ def work(
     return Done(
         without_known,
         _compare(task, execution),
-        {
-            (outcome.path, name): array
-            for outcome in execution.outcomes
-            if outcome.path in task.paths
-            for name, array in outcome.outputs.items()
-        },
+        _outputs(task, execution),
         workers.found.get(task.environment.name, {}),
         not task.known and not execution.changed and all(map(_is_repeatable, execution.outcomes)),
     )
+
+
+def _outputs(task: Task, execution: Execution) -> Outputs:
+    """What the wanted paths gave, and the ideal."""
+    wanted = [outcome for outcome in execution.outcomes if outcome.path in task.paths]
+    paths = {(o.path, name): array for o in wanted for name, array in o.outputs.items()}
+    return paths | {("f64", name): of.point for name, of in execution.references.f64.items()}
 
 
 def _is_repeatable(outcome: PathOutcome) -> bool:
@@ -124,12 +127,18 @@ def _compare(task: Task, execution: Execution) -> CaseResult:
         {name: groups(outcomes, name) for name in outputs},
         words(case, rows, outcomes, references),
         (*references.notes, *filter(None, [exact_until(case)])),
+        _programs(outcomes),
     )
     seconds = (time.perf_counter() - begin) / max(len(rows), 1)
     return replace(
         result,
         rows=tuple(replace(row, timings={**row.timings, "compare": seconds}) for row in rows),
     )
+
+
+def _programs(outcomes: Iterable[PathOutcome]) -> dict[str, bytes]:
+    texts = {sha256: text for o in outcomes for sha256, text in o.programs.items()}
+    return {sha256: zlib.compress(text.encode()) for sha256, text in texts.items()}
 
 
 def judged(result: CaseResult, found: Mapping[str, str], fail_on: str) -> CaseResult:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 from parity.casefile.case import Case, Variant
 from parity.engine.environment import Environment
 from parity.engine.gateway import START_LIMIT, Gateway, Setting, WorkerLost
+from parity.engine.scratch import Scratch
 from parity.errors import WorkerStartError
 from parity.worker.protocol import (
     Failure,
@@ -75,18 +74,18 @@ class Workers:
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._gateways: dict[Setting, Gateway] = {}
-        self._folder: Path | None = None
+        self._scratch: Scratch | None = None
         self._stopped = False
         self.found: dict[str, Mapping[str, str]] = {}
 
     def __enter__(self) -> Workers:
-        self._folder = Path(tempfile.mkdtemp(prefix="parity-"))
+        self._scratch = Scratch()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.remove()
 
     def stop(self) -> None:
         """Kill every worker, from any thread; what is running comes back as lost."""
@@ -140,7 +139,6 @@ class Workers:
     def gateway(self, setting: Setting, environment: Environment) -> Gateway:
         """The worker for a setting, started if there is none."""
         if setting not in self._gateways:
-            assert self._folder is not None, "a context manager"
             self._gateways[setting] = Gateway(setting, self._folder)
             self._start(setting)
         if self._stopped:
@@ -176,6 +174,11 @@ class Workers:
     def limits(self) -> Limits:
         """What a path may take."""
         return self._limits
+
+    @property
+    def _folder(self) -> Path:
+        assert self._scratch is not None, "a context manager"
+        return self._scratch.folder
 
     def _retire(self) -> None:
         """End the workers, so that what comes next runs in fresh ones."""
@@ -278,6 +281,7 @@ class _Task:
                 evidence=evidence,
                 timings=answer["timings"],
                 failure=failure,
+                programs=dict(answer["programs"]),
             )
         )
 

@@ -7,6 +7,7 @@ TensorFlow: the host asks for the names alone.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,19 @@ class Probe:
         self.current = "build"
         self.timings: dict[str, float] = {}
         self.evidence: dict[str, str] = {}
+        self.programs: dict[str, str] = {}
+
+    def compiled(self, kind: str, text: str) -> None:
+        """Leave the canonical text of what was compiled: in `programs` by its SHA-256, which
+        becomes the evidence `{kind}_sha256`.
+
+        Args:
+            kind: "stablehlo", "hlo" or "graph".
+            text: without what says nothing about the arithmetic (`worker.evidence`).
+        """
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        self.evidence[f"{kind}_sha256"] = sha256
+        self.programs[sha256] = text
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

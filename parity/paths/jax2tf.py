@@ -68,7 +68,7 @@ class _Jax2tf(Path):
         return converted(*tensors)  # type: ignore[no-any-return]
 
     def _prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
-        from parity.worker.evidence import graph_digest, stablehlo_digest
+        from parity.worker.evidence import canonical_graph, canonical_stablehlo
 
         names = [name for name, _ in operations]
         if (_CALL_MODULE in names) is not self.native:
@@ -80,9 +80,9 @@ class _Jax2tf(Path):
         probe.evidence["executed"] = ", ".join(dict.fromkeys(shown))
         if self.native:
             module = next(attrs["module"] for name, attrs in operations if name == _CALL_MODULE)
-            probe.evidence["stablehlo_sha256"] = stablehlo_digest(_stablehlo(module))
+            probe.compiled("stablehlo", canonical_stablehlo(_stablehlo(module)))
         else:
-            probe.evidence["graph_sha256"] = graph_digest(operations)
+            probe.compiled("graph", canonical_graph(operations))
 
 
 class Native(_Jax2tf):

@@ -30,7 +30,7 @@ class Jit(Path):
         import jax
         import numpy as np
 
-        from parity.worker.evidence import hlo_digest, stablehlo_digest
+        from parity.worker.evidence import canonical_hlo, canonical_stablehlo
 
         concrete: list[bool] = []
 
@@ -51,8 +51,8 @@ class Jit(Path):
         if not concrete or any(concrete):
             raise PathProofError("the function ran on concrete arrays: jit is disabled")
         probe.evidence["executed"] = "one XLA computation"
-        probe.evidence["stablehlo_sha256"] = stablehlo_digest(lowered.as_text())
-        probe.evidence["hlo_sha256"] = hlo_digest(compiled.as_text())
+        probe.compiled("stablehlo", canonical_stablehlo(lowered.as_text()))
+        probe.compiled("hlo", canonical_hlo(compiled.as_text()))
         return outputs
 
 

@@ -19,6 +19,7 @@ def pack_outcome(outcome: PathOutcome) -> bytes:
         "outputs": pack_all(outcome.outputs),
         "evidence": dict(outcome.evidence),
         "timings": dict(outcome.timings),
+        "programs": dict(outcome.programs),
         "failure": None if outcome.failure is None else dict(vars(outcome.failure)),
     }
     return zlib.compress(execnet.dumps(flat), 1)
@@ -33,6 +34,7 @@ def unpack_outcome(path: str, packed: bytes) -> PathOutcome:
         evidence=flat["evidence"],
         timings=flat["timings"],
         failure=None if flat["failure"] is None else Failure(**flat["failure"]),
+        programs=flat["programs"],
     )
 
 

@@ -13,7 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +21,7 @@ from parity.casefile.case import Case
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row
 from parity.errors import ParityFault
-from parity.record.bits import Bits
+from parity.record.bits import Bits, is_small_reference
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
 from parity.record.fingerprint import source_digest
@@ -46,7 +46,7 @@ REPEATABLE = ("ok", "unsupported", "error")
 
 _NOT_KEPT = ("case", "environment", "cached", "status", "because", "link")
 _LOOK_EVERY = 64
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS entries (
@@ -55,6 +55,12 @@ CREATE TABLE IF NOT EXISTS entries (
     used REAL NOT NULL,
     size INTEGER NOT NULL,
     result BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS programs (
+    key TEXT NOT NULL REFERENCES entries ON DELETE CASCADE,
+    sha256 TEXT NOT NULL,
+    text BLOB NOT NULL,
+    PRIMARY KEY (key, sha256)
 );
 CREATE INDEX IF NOT EXISTS by_use ON entries (used, size);
 CREATE TABLE IF NOT EXISTS outputs (
@@ -80,7 +86,8 @@ class Hit:
     Attributes:
         result: with unjudged rows that are marked as cached.
         found: what the environment was.
-        outputs: bits by path and output, of outputs that not all paths give identically.
+        outputs: bits by path (or reference) and output, of outputs that not all paths give
+            identically; the ideal of others only where it is small.
     """
 
     result: CaseResult
@@ -154,8 +161,8 @@ class Cache:
             return None
         packed, number, facts = found
         try:
-            result = _unpacked(packed, case, environment)
-            outputs = self._outputs(key) if _differing(result) else {}
+            result = replace(_unpacked(packed, case, environment), programs=self._programs(key))
+            outputs = self._outputs(key)
         except (zlib.error, ValueError, KeyError, TypeError):
             self._guarded(lambda db: db.execute("DELETE FROM entries WHERE key = ?", (key,)))
             return None
@@ -188,8 +195,13 @@ class Cache:
             return
         packed = _packed(result)
         differing = _differing(result)
-        kept = {k: Bits.of(array) for k, array in (outputs or {}).items() if k[1] in differing}
+        kept = {
+            name: Bits.of(array)
+            for name, array in (outputs or {}).items()
+            if name[1] in differing or is_small_reference(name[0], array)
+        }
         size = len(packed) + sum(len(bits.data) for bits in kept.values())
+        size += sum(map(len, result.programs.values()))
 
         def write(db: Database) -> None:
             facts = dumps(dict(found))
@@ -201,6 +213,8 @@ class Cache:
             )
             rows = ((key, *name, *bits.columns()) for name, bits in kept.items())
             db.executemany("INSERT INTO outputs VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            texts = ((key, *one) for one in result.programs.items())
+            db.executemany("INSERT INTO programs VALUES (?, ?, ?)", texts)
 
         self._guarded(write)
         self._put_since_look += 1
@@ -236,6 +250,10 @@ class Cache:
         query = "SELECT path, output, dtype, shape, compression, data FROM outputs WHERE key = ?"
         found = self._guarded(lambda db: db.execute(query, (key,)).fetchall()) or ()
         return {(path, output): Bits(*columns).array() for path, output, *columns in found}
+
+    def _programs(self, key: str) -> dict[str, bytes]:
+        query = "SELECT sha256, text FROM programs WHERE key = ?"
+        return dict(self._guarded(lambda db: db.execute(query, (key,)).fetchall()) or ())
 
     def _content(self, file: Path) -> str:
         """SHA-256 of an array file, "" if there is none: the run will say so."""

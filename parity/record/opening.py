@@ -70,7 +70,14 @@ def read(file: Path) -> Database:
         UserError: there is no such file, it is not a record or of another version.
     """
     _see_that_it_is_there(file)
-    db = Database(f"file:{quote(str(file))}?mode=ro", uri=True)
+    try:
+        alone = _lacks_its_log(file)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror})") from None
+    # For one that lacks its log SQLite would make another, and leave it there or, where it may not
+    # write, fail. Nobody writes such a file now: who does has a log.
+    how = "mode=ro&immutable=1" if alone else "mode=ro"
+    db = Database(f"file:{quote(str(file))}?{how}", uri=True)
     check(db, file)
     return db
 
@@ -132,6 +139,16 @@ def reopen(file: Path) -> Database:
 def _see_that_it_is_there(file: Path) -> None:
     if not file.is_file():
         raise UserError(f"{file}: no such record", hint="parity run --out DIR writes one")
+
+
+def _lacks_its_log(file: Path) -> bool:
+    """Whether it is all that there is of a run that was killed.
+
+    Source: the SQLite file format, section 1.3: bytes 18 and 19 are 2 in WAL mode.
+    """
+    with file.open("rb") as opened:
+        header = opened.read(20)
+    return header[18:] == b"\2\2" and not Path(f"{file}-wal").exists()
 
 
 def _fill(db: Database, facts: Mapping[str, str]) -> None:

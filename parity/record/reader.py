@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -68,6 +69,18 @@ class Recorded(Sequence[CaseResult]):
         return self._read(self._numbers[at])
 
     @property
+    def facts(self) -> dict[str, str]:
+        """What is noted of the run itself: the table `run`."""
+        return dict(self._db.execute("SELECT key, value FROM run"))
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """Case id and environment of each, in order."""
+        found = self._db.execute("SELECT number, case_id, environment FROM case_results")
+        names = {number: (case, environment) for number, case, environment in found}
+        return tuple(names[number] for number in self._numbers)
+
+    @property
     def findings(self) -> int:
         """How many rows fail the run."""
         return self._count(" AND status IN ('finding', 'stale')")
@@ -115,6 +128,11 @@ class Recorded(Sequence[CaseResult]):
             (case, environment),
         )
         return {(path, output): Bits(*columns).array() for path, output, *columns in found}
+
+    def program(self, sha256: str) -> str | None:
+        """The canonical text of what was compiled, None if it was not kept."""
+        found = self._db.execute("SELECT text FROM programs WHERE sha256 = ?", (sha256,)).fetchone()
+        return None if found is None else zlib.decompress(found[0]).decode()
 
     def _read(self, number: int) -> CaseResult:
         found = self._db.execute(_CASE, (number,)).fetchone()

@@ -60,7 +60,7 @@ def unpack_row(flat: Mapping[str, Any], metrics: Sequence[Metrics]) -> Row:
         metrics: what `unpack_metrics` makes of the second list.
     """
     known = dict(flat)
-    for name in ("bound_share", "vacuous"):
+    for name in ("bound_share", "vacuous", "own_error"):
         if name in known:
             known[name] = _number(known[name])
     for name in ("shape", "values"):
@@ -77,6 +77,8 @@ def unpack_metrics(flat: Mapping[str, Any]) -> Metrics:
     known = {name: _number(value) for name, value in flat.items() if type(value) is not list}
     if "histogram" in flat:
         known["histogram"] = tuple(flat["histogram"])
+    if "profile" in flat:
+        known["profile"] = tuple(tuple(map(_number, band)) for band in flat["profile"])
     elements = (dict(zip(_ELEMENT, one, strict=True)) for one in flat.get("worst", ()))
     known["worst"] = tuple(
         Element(

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from parity.errors import UserError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Stands in `PRAGMA user_version`; goes up with every change below."""
 
 APPLICATION_ID = 0x50524954
@@ -114,6 +114,10 @@ CREATE TABLE arrived (            -- paths of cases that are not finished; empty
     case_sha256 TEXT NOT NULL,    -- over the case as it was
     outcome BLOB NOT NULL,        -- record.arrived.pack_outcome
     PRIMARY KEY (case_id, environment, path)
+);
+CREATE TABLE programs (           -- what was compiled, each once however often it came up
+    sha256 TEXT PRIMARY KEY,      -- over the text; rows have it as evidence
+    text BLOB NOT NULL            -- zlib of StableHLO, optimized HLO or TensorFlow operations
 );
 CREATE TABLE outputs (            -- bits, each once however often they came out
     sha256 TEXT PRIMARY KEY,      -- over dtype, shape and bits

@@ -17,7 +17,7 @@ from parity.config import KEEP, nearest_root
 from parity.errors import UserError
 from parity.record import opening
 from parity.record.arrived import case_digest, pack_outcome, unpack_outcome
-from parity.record.bits import Bits
+from parity.record.bits import Bits, is_small_reference
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
 from parity.record.reader import Recorded
@@ -46,6 +46,8 @@ _COLUMNS = frozenset(("case", "path", "output", "cached", "timings"))
 
 class Store:
     """A record open for writing. Each case is one transaction: killed, it keeps all before.
+
+    That holds for the file alone, too, without the write-ahead log that a killed run leaves.
 
     Args:
         folder: made if missing; None for a record that vanishes when nobody holds it any more.
@@ -158,7 +160,7 @@ class Store:
             position: orders it among the others; None for after all of them.
 
         Raises:
-            UserError: the disk is full.
+            UserError: the disk is full; the case may have found room all the same.
         """
         outputs = outputs or {}
         with self._writing():
@@ -179,6 +181,13 @@ class Store:
                 "INSERT INTO measurements VALUES (?, ?, ?)",
                 ((number, place, text) for place, text in enumerate(metrics)),
             )
+            if self._keep != "none":
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO programs VALUES (?, ?)", result.programs.items()
+                )
+        if self.file is not None:
+            with self._writing():
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def arrived(self, case: Case, environment: str, outcome: PathOutcome) -> None:
         """Keep what a path made of a case until the case is finished and added.
@@ -310,7 +319,8 @@ class Store:
             return None
         if self._db.execute("SELECT 1 FROM outputs WHERE sha256 = ?", (row.sha256,)).fetchone():
             return None
-        if self._keep == "none" or (self._keep == "non-identical" and not differs):
+        small = array is not None and is_small_reference(row.path, array)
+        if self._keep == "none" or (self._keep == "non-identical" and not (differs or small)):
             return "keep"
         if array is None:
             return "absent"

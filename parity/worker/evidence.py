@@ -1,8 +1,7 @@
-"""Digests of what was compiled, without what says nothing about the arithmetic."""
+"""Texts of what was compiled, without what says nothing about the arithmetic."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -48,17 +47,8 @@ def _renumbered(pattern: re.Pattern[str], text: str, prefix: str) -> str:
     return pattern.sub(replace, text)
 
 
-def stablehlo_digest(text: str) -> str:
-    """SHA-256 of `canonical_stablehlo`."""
-    return hashlib.sha256(canonical_stablehlo(text).encode()).hexdigest()
-
-
-def hlo_digest(text: str) -> str:
-    """SHA-256 of `canonical_hlo`."""
-    return hashlib.sha256(canonical_hlo(text).encode()).hexdigest()
-
-
-def graph_digest(operations: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """SHA-256 of TensorFlow operations in the order they ran, with their attributes."""
-    lines = [f"{op} {sorted((k, str(v)) for k, v in attrs.items())}" for op, attrs in operations]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def canonical_graph(operations: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """TensorFlow operations in the order they ran, a line each, with their attributes."""
+    return "\n".join(
+        f"{op} {sorted((k, str(v)) for k, v in attrs.items())}" for op, attrs in operations
+    )

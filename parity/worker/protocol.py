@@ -49,6 +49,7 @@ class PathOutcome:
         evidence: proof that the path ran: executed operations, SHA-256 of StableHLO and HLO, notes.
         timings: seconds by stage.
         failure: None if there are outputs.
+        programs: the canonical texts of what was compiled, by their SHA-256.
     """
 
     path: str
@@ -56,6 +57,7 @@ class PathOutcome:
     evidence: Mapping[str, str] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     failure: Failure | None = None
+    programs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outcome(self) -> str:

@@ -82,13 +82,8 @@ class Server:
                 outputs = self._run(request["path"], probe)
         except Exception as error:  # noqa: BLE001 - whatever a path raises is that path's result
             failure = error.failure if isinstance(error, _NoProgram) else self._place(error, probe)
-            return {"failure": vars(failure), "timings": probe.timings, "evidence": probe.evidence}
-        return {
-            "outputs": pack_all(outputs, self._folder),
-            "timings": probe.timings,
-            "evidence": probe.evidence,
-            "failure": None,
-        }
+            return {"failure": vars(failure)} | _seen(probe)
+        return {"outputs": pack_all(outputs, self._folder), "failure": None} | _seen(probe)
 
     def _run(self, name: str, probe: Probe) -> dict[str, np.ndarray]:
         path, reason = _path(name), _unsupported(name)
@@ -175,6 +170,15 @@ class _NoProgram(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
+
+
+def _seen(probe: Probe) -> dict[str, Any]:
+    """What a path left in its probe."""
+    return {
+        "timings": probe.timings,
+        "evidence": probe.evidence,
+        "programs": probe.programs,
+    }
 
 
 def _path(name: str) -> paths.Path:

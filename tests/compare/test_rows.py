@@ -154,6 +154,15 @@ def test_reference_rows(make_case):
     ]  # fmt: skip
 
 
+def test_the_ideals_own_error_is_the_part_of_its_bound_that_float64_makes(make_case):
+    f64, _ = reference_rows(make_case(), REFERENCES)
+    # The widest half of the bound is 3.75 - 2.75 = 1.
+    assert f64.own_error == 2.0**-53 / (2.0**-24 + 2.0**-53)
+    point = np.array([1.0, 2.0])
+    exact = dataclasses.replace(REFERENCES, f64={"out": Enclosure(point, point, point)})
+    assert reference_rows(make_case(), exact)[0].own_error == 0.0
+
+
 def _builtins_only(value):
     if isinstance(value, dict):
         return all(isinstance(k, str) and _builtins_only(v) for k, v in value.items())

@@ -1,5 +1,6 @@
 """Each path runs what it is named after, and says so."""
 
+import hashlib
 import subprocess
 import sys
 
@@ -45,6 +46,23 @@ def test_the_evidence_tells_the_paths_apart():
     assert executed["jax2tf-native"]["executed"] == "XlaCallModule"
     assert "XlaDotV2" in executed["jax2tf-nonnative"]["executed"]
     assert "XlaCallModule" not in executed["jax2tf-nonnative"]["executed"]
+
+
+@pytest.mark.filterwarnings("ignore:jax2tf.convert with native_serialization=False")
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("jit", "stablehlo", "stablehlo.dot_general"),
+        ("jit", "hlo", "f32[2,2]"),
+        ("jax2tf-native", "stablehlo", "stablehlo.dot_general"),
+        ("jax2tf-nonnative", "graph", "XlaDotV2"),
+    ],
+)
+def test_what_was_compiled_can_be_read(name, kind, said):
+    _, probe = run(name)
+    text = probe.programs[probe.evidence[f"{kind}_sha256"]]
+    assert said in text
+    assert hashlib.sha256(text.encode()).hexdigest() == probe.evidence[f"{kind}_sha256"]
 
 
 def test_a_native_result_under_the_nonnative_label_is_refused(monkeypatch):

@@ -33,9 +33,13 @@ metrics = st.builds(
     **{
         field.name: st.integers(0, 2**40) if field.type == "int" else optional
         for field in dataclasses.fields(Metrics)
-        if field.name not in ("histogram", "worst")
+        if field.name not in ("histogram", "profile", "worst")
     },
     histogram=st.none() | st.lists(st.integers(0, 2**60), max_size=35).map(tuple),
+    profile=st.none()
+    | st.lists(
+        st.tuples(st.floats(0), st.integers(1, 9), st.floats(0), st.floats(0)), max_size=2
+    ).map(tuple),
     worst=st.lists(elements, max_size=2).map(tuple),
 )
 texts = st.text(max_size=8) | st.sampled_from(["NaN", "Infinity", "-Infinity"])
@@ -54,6 +58,7 @@ rows = st.builds(
     licences=texts,
     bound_share=st.none() | st.floats(),
     vacuous=st.none() | st.floats(),
+    own_error=st.none() | st.floats(),
     f64=st.none() | metrics,
     strict=st.none() | metrics,
     baseline=st.none() | metrics,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -167,6 +168,12 @@ class TestOpenRecord:
             f"{tmp_path}/r.sqlite: no such record\nhint: parity run --out DIR writes one"
         )
         assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="needs a file that even root cannot read")
+    def test_a_file_that_cannot_be_read(self) -> None:
+        with pytest.raises(UserError) as caught:
+            open_record("/proc/self/mem")
+        assert str(caught.value) == "/proc/self/mem: cannot be read (Input/output error)"
 
     def test_a_name_with_odd_characters(self, tmp_path: Path, make_result: MakeResult) -> None:
         store = Store(tmp_path / "a ?#%20ü", version="1.0")
