@@ -122,6 +122,7 @@ class Store:
             with store._writing():
                 store._db.execute("DELETE FROM run WHERE key IN ('finished', 'verdict')")
                 store._put({"wanted": str(max(wanted, int(facts["wanted"])))})
+            store._checkpoint(durable=True)
         except (OSError, sqlite3.OperationalError) as error:
             raise UserError(f"{file}: cannot be resumed: {error}") from error
         store._keep, store._limit = facts["keep"], int(facts["keep_limit"])
@@ -186,8 +187,7 @@ class Store:
                     "INSERT OR IGNORE INTO programs VALUES (?, ?)", result.programs.items()
                 )
         if self.file is not None:
-            with self._writing():
-                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._checkpoint(durable=not all(row.cached for row in result.rows))
 
     def arrived(self, case: Case, environment: str, outcome: PathOutcome) -> None:
         """Keep what a path made of a case until the case is finished and added.
@@ -268,6 +268,17 @@ class Store:
     def close(self) -> None:
         """Let go of the file, finished or not; `results` can no longer be read."""
         self._db.close()
+
+    def _checkpoint(self, *, durable: bool) -> None:
+        """Copy the log into the file.
+
+        Args:
+            durable: waits for the disk, so that a loss of power does no harm. What comes out of a
+                cache comes too fast for that, and can be had again.
+        """
+        with self._writing():
+            self._db.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _put(self, facts: Mapping[str, str]) -> None:
         with self._db:

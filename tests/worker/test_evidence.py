@@ -93,6 +93,91 @@ def test_canonical_hlo_sees(old, new):
     assert canonical_hlo(HLO) != canonical_hlo(HLO.replace(old, new))
 
 
+FUSED = """HloModule jit_f, is_scheduled=true
+
+%fused_computation (param_0: f32[2], p: f32[2]) -> f32[2] {
+  %param_0 = f32[2]{0} parameter(0)
+  %p = f32[2]{0} parameter(1)
+  ROOT %add.2.clone = f32[2]{0} add(%param_0, %p)
+}
+
+ENTRY %main.5 (x.1: f32[2], y.1: f32[2]) -> f32[2] {
+  %x.1 = f32[2]{0} parameter(0)
+  %y.1 = f32[2]{0} parameter(1)
+  %sine = f32[2]{0} sine(%x.1)
+  %cosine = f32[2]{0} cosine(%y.1)
+  ROOT %fusion = f32[2]{0} fusion(%sine, %cosine), kind=kLoop, calls=%fused_computation
+}
+"""
+TABLES = """
+FileNames
+1 "/a/b.py"
+
+FunctionNames
+1 "f"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=11 end_column=43}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("is_scheduled=true\n", "is_scheduled=true\n" + TABLES),
+        ("add(%param_0, %p)", "add(f32[2]{0} %param_0, f32[2]{0} %p)"),
+        ("(%sine, %cosine)", "(f32[2]{0} %sine, /*index=1*/f32[2]{0} %cosine)"),
+        ("param_0", "param_7.3"),
+        ("%add.2.clone", "%add.2"),
+        (
+            "  %sine = f32[2]{0} sine(%x.1)\n  %cosine = f32[2]{0} cosine(%y.1)\n",
+            "  %cosine = f32[2]{0} cosine(%y.1)\n  %sine = f32[2]{0} sine(%x.1)\n",
+        ),
+    ],
+)
+def test_canonical_hlo_ignores_how_it_is_written(old, new):
+    assert old in FUSED
+    assert canonical_hlo(FUSED) == canonical_hlo(FUSED.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(%sine, %cosine)", "(%cosine, %sine)"),
+        ("%sine = f32[2]{0} sine(%x.1)", "%sine = f32[2]{0} sine(%y.1)"),
+        ("add(%param_0, %p)", "add(%param_0, %param_0)"),
+        ("kind=kLoop", "kind=kCustom"),
+    ],
+)
+def test_canonical_hlo_sees_what_is_computed(old, new):
+    assert old in FUSED
+    assert canonical_hlo(FUSED) != canonical_hlo(FUSED.replace(old, new))
+
+
+def test_canonical_hlo_of_a_fusion():
+    assert (
+        canonical_hlo(FUSED)
+        == """HloModule m, is_scheduled=true
+
+%v0 (%v1: f32[2], %v2: f32[2]) -> f32[2] {
+  %v1 = f32[2]{0} parameter(0)
+  %v2 = f32[2]{0} parameter(1)
+  ROOT %v3 = f32[2]{0} add(%v1, %v2)
+}
+
+ENTRY %v4 (%v5: f32[2], %v6: f32[2]) -> f32[2] {
+  %v5 = f32[2]{0} parameter(0)
+  %v7 = f32[2]{0} sine(%v5)
+  %v6 = f32[2]{0} parameter(1)
+  %v8 = f32[2]{0} cosine(%v6)
+  ROOT %v9 = f32[2]{0} fusion(%v7, %v8), kind=kLoop, calls=%v0
+}"""
+    )
+
+
 def test_canonical_hlo_numbers_values_in_order():
     assert canonical_hlo(HLO).splitlines()[-3:] == [
         "  %v1 = f32[2]{0} parameter(0)",
