@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         WorkerStartError,
     )
     from parity.record.result import RunResult, open_record
+    from parity.report.diff.compare import diff
+    from parity.report.diff.model import Diff
 
 __version__ = "0.1.0"
 
@@ -39,12 +41,14 @@ __all__ = [
     "CaseFile",
     "CaseFileError",
     "CaseResult",
+    "Diff",
     "NothingSelected",
     "ParityFault",
     "Row",
     "RunResult",
     "UserError",
     "WorkerStartError",
+    "diff",
     "load",
     "open_record",
     "run",
@@ -64,6 +68,8 @@ _HOMES = {
         "WorkerStartError",
     ),
     "record.result": ("RunResult", "open_record"),
+    "report.diff.compare": ("diff",),
+    "report.diff.model": ("Diff",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

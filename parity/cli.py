@@ -5,13 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shutil
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -19,6 +17,10 @@ import click
 
 from parity import __version__
 from parity.casefile.case import GRADES
+from parity.commands.accept import accept
+from parity.commands.diff import diff
+from parity.commands.report import report
+from parity.commands.stdout import mute, shape, split, write
 from parity.config import KEEP
 from parity.errors import CaseFileError, NothingSelected, UserError
 from parity.report.numbers import plural
@@ -143,12 +145,14 @@ def _selectors(command: _Command) -> _Command:
     default="table",
     help="How the result is written to stdout [table].",
 )
+@click.option("--html", metavar="FILE", help="Write the report of the run, one HTML file, too.")
 @click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
 def run(
     targets: tuple[str, ...],
     expression: str | None,
     paths: str | None,
     kind: str,
+    html: str | None,
     verbose: bool,
     no_cache: bool,
     **chosen: Any,
@@ -164,12 +168,24 @@ def run(
 
     config = load_config(Path.cwd())
     how = options(config, say=_say, cache=not no_cache, **chosen)
-    selection = select(targets, k=expression, paths=_split(paths), config=config)
+    selection = select(targets, k=expression, paths=split(paths), config=config)
     _complain(selection.errors)
+    if kind == "github":
+        from parity.report.github import mistakes
+
+        write(mistakes(selection.errors))
     if not selection.cases:
         return USAGE
+    if html is not None:
+        from parity.report.html.page import check_writable
+
+        check_writable(Path(html))
     result = _run(selection, how)
-    _write(_render(result, kind, verbose=verbose))
+    write(_render(result, kind, verbose=verbose))
+    if html is not None:
+        from parity.report.html.run import write_run
+
+        write_run(result, Path(html))
     return _worst([result.exit_code, *_codes(selection)])
 
 
@@ -194,9 +210,14 @@ def show(record: str, case: str | None, paths: str | None, kind: str, verbose: b
     """
     from parity.record.result import open_record
 
-    result = open_record(record, case=case, paths=_split(paths))
-    _write(_render(result, kind, verbose=verbose))
+    result = open_record(record, case=case, paths=split(paths))
+    write(_render(result, kind, verbose=verbose))
     return OK
+
+
+commands.add_command(diff)
+commands.add_command(accept)
+commands.add_command(report)
 
 
 @commands.command("list")
@@ -206,9 +227,9 @@ def list_(targets: tuple[str, ...], expression: str | None, paths: str | None) -
     from parity.api import select
     from parity.config import load_config
 
-    selection = select(targets, k=expression, paths=_split(paths), config=load_config(Path.cwd()))
+    selection = select(targets, k=expression, paths=split(paths), config=load_config(Path.cwd()))
     _complain(selection.errors)
-    _write(f"{item.id}\n" for item in selection.items)
+    write(f"{item.id}\n" for item in selection.items)
     return _worst(_codes(selection))
 
 
@@ -224,7 +245,7 @@ def validate(targets: tuple[str, ...]) -> int:
     cases = sum(len(file.cases) for file in selection.files)
     files = len(selection.files)
     valid = f"{plural(cases, 'case')} in {plural(files, 'file')}"
-    _write([f"{valid} {'is' if cases == 1 else 'are'} valid\n"])
+    write([f"{valid} {'is' if cases == 1 else 'are'} valid\n"])
     return _worst(_codes(selection))
 
 
@@ -238,7 +259,7 @@ def new(op: str, output: str | None) -> int:
     name = Path(output).stem if output else op
     text = template(op, re.sub(r"[^A-Za-z0-9_.-]+", "_", name))
     if output is None:
-        _write([text])
+        write([text])
         return OK
     try:
         with open(output, "x", encoding="utf-8") as file:
@@ -273,7 +294,7 @@ def import_(source: str, groups: tuple[str, ...], output: str, python: str | Non
         print(f"{name}: left out: {reason}", file=sys.stderr)
     if imported.files:
         print(f"parity run {output} runs them", file=sys.stderr)
-    _write([f"{imported.summary()}\n"])
+    write([f"{imported.summary()}\n"])
     return OK if imported.files else NOTHING
 
 
@@ -283,7 +304,7 @@ def schema() -> int:
     from parity.casefile.json_schema import json_schema
     from parity.record.encoding import dumps
 
-    _write([dumps(json_schema(), indent=2), "\n"])
+    write([dumps(json_schema(), indent=2), "\n"])
     return OK
 
 
@@ -299,7 +320,7 @@ def doctor(python: str | None) -> int:
     from parity.doctor import diagnose
 
     diagnosis = diagnose(python)
-    _write(f"{line}\n" for line in diagnosis.lines())
+    write(f"{line}\n" for line in diagnosis.lines())
     return OK if diagnosis.usable else USAGE
 
 
@@ -314,7 +335,7 @@ def info(out: str | None) -> int:
     """Say how many results are kept, and where."""
     with _cache(out) as kept:
         found = kept.info()
-        _write(
+        write(
             [f"{plural(found.entries, 'result')}, {found.size / 2**20:.1f} MiB in {found.file}\n"]
         )
     return OK
@@ -325,7 +346,7 @@ def info(out: str | None) -> int:
 def clear(out: str | None) -> int:
     """Forget every result that is kept."""
     with _cache(out) as kept:
-        _write([f"{plural(kept.clear(), 'result')} removed from {kept.file}\n"])
+        write([f"{plural(kept.clear(), 'result')} removed from {kept.file}\n"])
     return OK
 
 
@@ -339,7 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        _mute()
+        mute()
     sys.exit(code)
 
 
@@ -414,15 +435,21 @@ def _cache(out: str | None) -> Cache:
 def _render(result: RunResult, kind: str, *, verbose: bool) -> Iterator[str]:
     from parity.report.render import render
 
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    sized = terminal or re.fullmatch(r"[1-9]\d*", os.environ.get("COLUMNS", ""))
-    width = shutil.get_terminal_size().columns if sized else None
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if kind == "github":
+        _summarize(result)
+    width, color = shape()
     return render(result, kind, width=width, color=color, verbose=verbose)
 
 
-def _split(paths: str | None) -> list[str] | None:
-    return None if paths is None else [path.strip() for path in paths.split(",")]
+def _summarize(result: RunResult) -> None:
+    """Write the step summary that GitHub Actions asks for; that it cannot be had fails nothing."""
+    from parity.report.github import append_summary
+
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            append_summary(result, Path(file))
+        except UserError as error:
+            _complain([error])
 
 
 def _codes(selection: Selection) -> list[int]:
@@ -445,20 +472,3 @@ def _complain(errors: Iterable[UserError]) -> None:
         for one in every:
             prefix = "" if isinstance(one, CaseFileError) else "error: "
             print(f"{prefix}{one}", file=sys.stderr)
-
-
-def _write(text: Iterable[str]) -> None:
-    """Data on stdout; a reader that has had enough is no error."""
-    if sys.stdout is None:
-        return
-    try:
-        sys.stdout.writelines(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _mute()
-
-
-def _mute() -> None:
-    """Let the interpreter flush a closed stdout at its end without a complaint."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

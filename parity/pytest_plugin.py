@@ -6,11 +6,15 @@ line and `operands:` or parity's schema comment. Other YAML files are left alone
 
 The paths of a case that were selected run together, when its first item runs. Under pytest-xdist
 each worker does so for the items that it is given; `--dist loadfile` keeps a case on one worker.
+
+An item fails on a finding or, with `--parity-baseline`, on what got worse since a stored run; what
+cannot be compared with that is judged as without it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,16 +23,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parity.casefile.case import GRADES
-from parity.config import load_config
 from parity.errors import CaseFileError, UserError
+from parity.pytest_session import Runner, is_worker
+from parity.record.encoding import word
 
 if TYPE_CHECKING:
     from parity.casefile.case import Case
     from parity.compare.result import CaseResult
     from parity.compare.rows import Row
-    from parity.engine.run import Session
+    from parity.pytest_baseline import Against
 
-_KEY = pytest.StashKey["_Runner"]()
+_KEY = pytest.StashKey[Runner]()
+_SAID = pytest.StashKey[tuple[str, bool]]()
 _SUFFIXES = (".yaml", ".yml")
 _LOOKS = (rb"^(op|program)\s*:", rb"^(operands\s*:|#.*\$schema=.*parity)")
 _BYTES = 2**20
@@ -44,16 +50,67 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-timeout", type=float, metavar="S", help="seconds that a path may take"
     )
     group.addoption("--parity-fail-on", choices=GRADES, help="the mildest grade that fails an item")
+    group.addoption("--parity-html", metavar="FILE", help="write a report of all items there")
+    group.addoption(
+        "--parity-baseline",
+        metavar="RECORD",
+        help="compare with this run, which `parity run --out` kept; fail on what got worse",
+    )
+    group.addoption(
+        "--parity-baseline-env", metavar="NAME", help="which of its environments, if it has several"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read [tool.parity]; nothing is started before the first case runs."""
-    config.stash[_KEY] = _Runner(config)
+    """Read [tool.parity] and open what options name; nothing is started before a case runs."""
+    config.stash[_KEY] = Runner(config)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Kill the workers."""
-    session.config.stash[_KEY].close()
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist where results are kept."""
+    node.workerinput.update(node.config.stash[_KEY].told())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Kill the workers and write the report; pytest-xdist's own have ended before."""
+    config = session.config
+    runner = config.stash[_KEY]
+    runner.close()
+    if runner.page is None or is_worker(config):
+        return
+    cut_short = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    try:
+        written = runner.write_page(
+            interrupted=cut_short or bool(session.shouldstop or session.shouldfail)
+        )
+    except UserError as error:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        config.stash[_SAID] = f"--parity-html: {error}", False
+        return
+    what = "" if written else "nothing was run, and nothing written to "
+    config.stash[_SAID] = f"report: {what}{runner.page}", True
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what served the session."""
+    if _KEY in config.stash:
+        config.stash[_KEY].remove()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what came of the comparison with the baseline, and where the report is."""
+    terminalreporter.ensure_newline()
+    if config.stash[_KEY].compares:
+        from parity.pytest_baseline import summary
+
+        terminalreporter.section(f"parity: against {config.getoption('--parity-baseline')}")
+        for line in summary(terminalreporter.stats):
+            terminalreporter.write_line(line)
+    if _SAID in config.stash:
+        line, fine = config.stash[_SAID]
+        terminalreporter.write_line(f"parity: {line}", red=not fine)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFileCollector | None:
@@ -68,7 +125,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFileCo
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which paths of each case were selected."""
-    session.config.stash[_KEY].selected([i for i in session.items if isinstance(i, PathItem)])
+    items = (item for item in session.items if isinstance(item, PathItem))
+    session.config.stash[_KEY].selected((item.case, item.path_name) for item in items)
 
 
 def _looks_like_a_case_file(file: Path) -> bool:
@@ -119,17 +177,20 @@ class _Item(pytest.Item):
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> str | Any:
         """What is wrong, without a traceback; its first line is what summaries show."""
-        if not isinstance(excinfo.value, UserError | Finding):
+        if not isinstance(excinfo.value, UserError | Finding | Worse):
             return super().repr_failure(excinfo)
         shown: Any = excinfo.getrepr(style="value")
         error = excinfo.value
         place = error if isinstance(error, CaseFileError) else None
-        shown.reprcrash = dataclasses.replace(
+        crash = dataclasses.replace(
             shown.reprcrash,
             path=str(place.file if place else self.path),
             lineno=(place.line if place else 0) or self.line,
             message=str(error).splitlines()[0],
         )
+        shown.reprcrash = crash
+        *before, (traceback, _, description) = shown.chain
+        shown.chain = [*before, (traceback, crash, description)]  # what pytest-xdist sends
         return shown
 
 
@@ -162,12 +223,23 @@ class PathItem(_Item):
 
     def runtest(self) -> None:
         """Run the case, unless an item of it did, and fail if this path's rows do."""
-        result = self.config.stash[_KEY].result(self.case)
+        runner = self.config.stash[_KEY]
+        result, diff = runner.result(self.case)
         rows = [row for row in result.rows if row.path == self.path_name]
         for row in rows:
             self.user_properties.extend(_properties(row, several=len(rows) > 1))
-        if any(row.is_finding for row in rows):
-            raise Finding(result, rows)
+        judged = rows
+        if runner.compares:
+            from parity.pytest_baseline import CAUSE, CHANGE, against
+
+            found = against(diff, rows)
+            self.user_properties.append((CHANGE, found.change))
+            self.user_properties += [(CAUSE, found.cause)] if found.cause else []
+            if found.worse:
+                raise Worse(found, result)
+            judged = list(found.alone)
+        if any(row.is_finding for row in judged):
+            raise Finding(result, judged)
         if all(row.outcome == "unsupported" for row in rows):
             pytest.skip(f"unsupported: {rows[0].detail}")
 
@@ -191,80 +263,44 @@ class Finding(Exception):
         super().__init__("\n".join(lines))
 
 
-_PROPERTIES = ("outcome", "status", "grade", "because", "differing")
+class Worse(Exception):
+    """A path got worse since the baseline.
+
+    Args:
+        against: how.
+        result: the case's result.
+    """
+
+    def __init__(self, against: Against, result: CaseResult) -> None:
+        from parity.report.table import case_lines
+
+        lines = [*against.lines(), *(line.plain for line in case_lines(result, None))]
+        super().__init__("\n".join(lines))
+
+
+_PROPERTIES = (
+    "outcome",
+    "status",
+    "grade",
+    "because",
+    "model",
+    "differing",
+    "bound_share",
+    "environment",
+    "sha256",
+)
 _METRICS = ("max_abs", "max_ulp", "rms_rel")
 
 
 def _properties(row: Row, *, several: bool) -> Iterator[tuple[str, object]]:
-    """The key numbers of a row, for JUnit."""
+    """The key numbers of a row, for JUnit; those that are not finite are words."""
     suffix = f".{row.output}" if several else ""
-    for name in _PROPERTIES:
-        if getattr(row, name) not in (None, ""):
-            yield name + suffix, getattr(row, name)
+    found = {name: getattr(row, name) for name in _PROPERTIES}
     for target in ("f64", "strict", "baseline"):
         metrics = getattr(row, target)
-        for name in _METRICS:
-            value = getattr(metrics, name, None)
-            if value is not None:
-                yield f"{name}_{target}{suffix}", value
-
-
-class _Runner:
-    """Runs each case once, in one engine session for the whole pytest session."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        try:
-            self._settings = load_config(config.rootpath)
-        except UserError as error:
-            raise pytest.UsageError(str(error)) from None
-        self._config = config
-        self._session: Session | None = None
-        self._paths: dict[str, list[str]] = {}
-        self._results: dict[str, CaseResult | UserError] = {}
-
-    def owns(self, file: Path) -> bool:
-        """Whether [tool.parity] says that case files lie there."""
-        settings = self._settings
-        folders = [settings.root / folder for folder in settings.cases]
-        return settings.is_configured and any(file.is_relative_to(folder) for folder in folders)
-
-    def selected(self, items: Sequence[PathItem]) -> None:
-        """Take note of the items that will run."""
-        for item in items:
-            self._paths.setdefault(item.case.id, []).append(item.path_name)
-
-    def result(self, case: Case) -> CaseResult:
-        """What the selected paths of a case gave.
-
-        Raises:
-            UserError: the environment under test, an option or an array file is at fault.
-        """
-        if case.id not in self._results:
-            try:
-                self._results[case.id] = self._running().run(case, self._paths[case.id])
-            except UserError as error:
-                self._results[case.id] = error
-        found = self._results[case.id]
-        if isinstance(found, UserError):
-            raise found
-        return found
-
-    def _running(self) -> Session:
-        if self._session is None:
-            from parity.api import options
-            from parity.engine.run import Session
-
-            chosen = options(
-                self._settings,
-                timeout=self._config.getoption("--parity-timeout"),
-                fail_on=self._config.getoption("--parity-fail-on"),
-                python=self._config.getoption("--parity-python"),
-            )
-            self._session = Session(chosen).__enter__()
-        return self._session
-
-    def close(self) -> None:
-        """Kill the workers."""
-        if self._session is not None:
-            self._session.__exit__(None, None, None)
-            self._session = None
+        found |= {f"{name}_{target}": getattr(metrics, name, None) for name in _METRICS}
+    for name, value in found.items():
+        if value is None or value == "":
+            continue
+        finite = not isinstance(value, float) or math.isfinite(value)
+        yield name + suffix, value if finite else word(value)

@@ -96,13 +96,11 @@ class TestUsage:
         [
             (
                 ["rnu"],
-                "error: unknown command (got rnu; allowed run, show, list, validate, new, import, "
-                "schema, doctor, cache)\nhint: did you mean 'run'?\n",
+                "error: unknown command (got rnu; allowed {commands})\nhint: did you mean 'run'?\n",
             ),
             (
                 ["frobnicate"],
-                "error: unknown command (got frobnicate; allowed run, show, list, validate, new, "
-                "import, schema, doctor, cache)\n",
+                "error: unknown command (got frobnicate; allowed {commands})\n",
             ),
             (
                 ["run", "--fromat", "json"],
@@ -116,7 +114,7 @@ class TestUsage:
             (
                 ["run", "--format", "yaml"],
                 "error: Invalid value for '--format': 'yaml' is not one of 'table', 'json', 'csv', "
-                "'markdown'\nhint: see parity run --help\n",
+                "'markdown', 'github'\nhint: see parity run --help\n",
             ),
             (
                 ["run", "--paths", "eager,jitt"],
@@ -164,6 +162,7 @@ class TestUsage:
     ) -> None:
         Path("empty").mkdir()
         message = message.replace("{here}", str(here)).replace("{paths}", ", ".join(names()))
+        message = message.replace("{commands}", ", ".join(cli.commands.commands))
         assert invoke(*arguments) == (2, "", message)
 
     def test_without_a_command_the_help_is_shown(self, here: Path, invoke: Invoke) -> None:
@@ -323,6 +322,28 @@ class TestRun:
         assert json.loads(invoke("run", "--format", "json")[1])["format"] == "parity-run/1"
         assert invoke("run", "--format", "csv")[1].startswith("case,path,output,outcome,grade,")
         assert invoke("run", "--format", "markdown")[1].startswith("**findings**: 2 of 2 cases\n")
+
+    def test_github_has_annotations_and_a_step_summary(
+        self,
+        here: Path,
+        invoke: Invoke,
+        engine: list[Any],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        Path("cases/b.yaml").write_text(BAD)
+        monkeypatch.setenv("GITHUB_WORKSPACE", str(here))
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+        code, out, err = invoke("run", "--format", "github")
+        assert code == 2
+        broken, _missing, finding, *_, last = out.splitlines()
+        assert broken.startswith("::error file=cases/b.yaml,line=1,col=1,title=parity%3A case file")
+        assert finding.startswith("::error file=cases/differs.yaml,line=1,title=parity%3A jit div")
+        assert last.startswith("findings: 1 row in 1 case | record: none")
+        assert Path("summary.md").read_text().startswith("**findings**: 2 of 2 cases\n")
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/summary.md")
+        code, _, err = invoke("run", "cases/fine.yaml", "--format", "github")
+        assert code == 0
+        assert "no/summary.md: cannot be written" in err
 
     def test_a_record_is_kept_where_out_says(
         self, here: Path, invoke: Invoke, engine: list[Any]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -13,10 +14,13 @@ import pytest
 import parity.api  # pytester forgets what is first imported inside it: import it once, here
 import parity.report.summary  # noqa: F401
 from parity.casefile.case import Case
+from parity.compare.metrics import measure
+from parity.compare.rows import Row
 from parity.engine.environment import Environment
 from parity.engine.run import Session
 from parity.engine.workers import Execution, Workers
 from parity.errors import WorkerStartError
+from parity.pytest_plugin import _properties
 from parity.worker.protocol import Failure, PathOutcome, References
 
 pytest_plugins = ["pytester"]
@@ -39,6 +43,8 @@ IDS = [
     for dtype in ("bfloat16", "float32")
     for path in ("eager", "jit", "jax2tf-native", "jax2tf-nonnative")
 ]
+
+MEASURED = ("max_abs_baseline", "max_ulp_baseline", "rms_rel_baseline")
 
 Asked = list[tuple[str, tuple[str, ...]]]
 Run = Callable[..., pytest.RunResult]
@@ -143,11 +149,13 @@ def test_junit_has_the_key_numbers(run: Run, asked: Asked, pytester: pytest.Pyte
     assert jit.get("classname") == "cases.dot.yaml"
     found = {p.get("name"): p.get("value") for p in jit.iter("property")}
     # |12 - 11| = 1 = 2**20 ulp of float32 at 11
+    assert re.fullmatch("[0-9a-f]{64}", found.pop("sha256"))
     assert found == {
         "outcome": "ok",
         "status": "finding",
         "grade": "divergent",
         "differing": "1",
+        "environment": "default",
         "max_abs_baseline": "1.0",
         "max_ulp_baseline": "1048576.0",
         "rms_rel_baseline": str(1 / 11),
@@ -155,6 +163,29 @@ def test_junit_has_the_key_numbers(run: Run, asked: Asked, pytester: pytest.Pyte
     failure = jit.find("failure")
     assert failure is not None
     assert failure.get("message") == "jit divergent, 1 (1048576 ulp) from the baseline"
+
+
+def test_properties_tell_outputs_apart_and_spell_what_is_not_finite() -> None:
+    got, want = np.float32([np.nan, -np.inf, 1]), np.float32([2, 3, 1])
+    row = Row(
+        case="cases/a.yaml::a",
+        path="jit",
+        output="grad",
+        outcome="ok",
+        grade="mismatched",
+        bound_share=float("-inf"),
+        baseline=measure(got, want),
+        environment="default",
+    )
+    words = {"bound_share": "-Infinity", **dict.fromkeys(MEASURED, "NaN")}
+    found = words | {
+        "outcome": "ok",
+        "status": "ok",
+        "grade": "mismatched",
+        "environment": "default",
+    }
+    assert dict(_properties(row, several=False)) == found
+    assert dict(_properties(row, several=True)) == {f"{k}.grad": v for k, v in found.items()}
 
 
 def test_options_reach_the_engine(run: Run, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:

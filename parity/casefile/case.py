@@ -50,6 +50,7 @@ class Expectation:
         until: last day on which it holds.
         when: version specifiers by name: jax, tensorflow, platform, cpu.
         line: 1-based line of the entry in the case file.
+        index: its position in `expect`, from 0.
     """
 
     paths: tuple[str, ...]
@@ -63,6 +64,7 @@ class Expectation:
     until: datetime.date | None
     when: Mapping[str, str]
     line: int
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)

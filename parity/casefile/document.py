@@ -109,7 +109,19 @@ def read(path: Path) -> Document:
             `MAX_NODES` nodes once aliases are expanded, a duplicate key, a tag, or not a mapping.
     """
     file = shown(path)
-    text = _decode(_bytes(path, file), file)
+    return parse(_decode(_bytes(path, file), file), file)
+
+
+def parse(text: str, file: Path) -> Document:
+    """Parse the text of a case file.
+
+    Args:
+        text: all of it.
+        file: as messages name it.
+
+    Raises:
+        CaseFileError: as for `read`.
+    """
     try:
         root = YAML(typ="safe", pure=True).compose(text)
         if root is None:

@@ -34,7 +34,7 @@ class Expectations:
         self._ready = []
         for index, entry in enumerate(entries):
             _check(entry, ("expect", index), today)
-            self._ready.append(_expectation(entry, line(index)))
+            self._ready.append(_expectation(entry, line(index), index))
         self._applied = [False] * len(entries)
         self._run: list[set[str]] = [set() for _ in entries]
 
@@ -89,7 +89,7 @@ def _check(entry: ExpectModel, at: Location, today: datetime.date) -> None:
         raise Problem(what, (*at, "until"), hint=hint)
 
 
-def _expectation(entry: ExpectModel, line: int) -> Expectation:
+def _expectation(entry: ExpectModel, line: int, index: int) -> Expectation:
     when = entry.when.model_dump(exclude_none=True)
     return Expectation(
         paths=tuple(entry.path),
@@ -103,6 +103,7 @@ def _expectation(entry: ExpectModel, line: int) -> Expectation:
         until=entry.until,
         when=when,
         line=line,
+        index=index,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from parity.casefile.build import build, check_paths, tolerance, variants
 from parity.casefile.case import Case
 from parity.casefile.discover import discover
-from parity.casefile.document import Document, read
+from parity.casefile.document import Document, parse, read, shown
 from parity.casefile.expect import Expectations
 from parity.casefile.filling import Fillings
 from parity.casefile.messages import validated
@@ -19,7 +19,8 @@ from parity.casefile.problem import Location, Problem
 from parity.casefile.schema import NAME_PATTERN, Body, CaseFileModel, Header
 from parity.casefile.select import Item, items, match_ids, select
 from parity.casefile.sharing import Shared
-from parity.casefile.sweep import TRANSFORM, Point, Sweep, parse
+from parity.casefile.sweep import TRANSFORM, Point, Sweep
+from parity.casefile.sweep import parse as parse_sweep
 from parity.config import nearest_root
 from parity.errors import CaseFileError
 
@@ -54,6 +55,7 @@ def load(
     known_paths: Collection[str] | None = None,
     max_cases: int = MAX_CASES,
     today: datetime.date | None = None,
+    text: str | None = None,
 ) -> CaseFile:
     """Read one case file.
 
@@ -63,12 +65,13 @@ def load(
         known_paths: the paths that exist; None accepts any.
         max_cases: the most cases a sweep may span, exclusions aside.
         today: the day on which an expectation's `until` is judged; by default today.
+        text: what the file is to hold, where that is not yet written.
 
     Raises:
         CaseFileError: the file is not a case file; `others` holds what else is wrong with it.
     """
     path = Path(path)
-    document = read(path)
+    document = read(path) if text is None else parse(text, shown(path))
     loader = _Loader(path.absolute(), document, known_paths)
     try:
         cases = loader.cases(root, max_cases, today or datetime.date.today())
@@ -114,7 +117,7 @@ class _Loader:
             line=lambda index: self._document.place(("expect", index))[0],
             today=today,
         )
-        sweep = parse(header.sweep, header.transforms)
+        sweep = parse_sweep(header.sweep, header.transforms)
         _check_size(sweep, max_cases)
         _check_overridden(rest, {axis.field for axis in sweep.axes if axis.field})
         stem = f"{_relative(self.file, root or nearest_root(self.file))}::{self._name(header)}"

@@ -51,7 +51,12 @@ def holds(entry: Expectation, environment: Mapping[str, str]) -> bool:
     `cpu` are names, in which `*` stands for anything and case does not matter. What the environment
     does not have matches nothing.
     """
-    return all(_matches(name, wanted, environment.get(name)) for name, wanted in entry.when.items())
+    return is_in(entry.when, environment)
+
+
+def is_in(when: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+    """Whether an environment is one of those that a `when` describes; see `holds`."""
+    return all(_matches(name, wanted, environment.get(name)) for name, wanted in when.items())
 
 
 def _matches(name: str, wanted: str, found: str | None) -> bool:
@@ -96,20 +101,34 @@ def _comes_true(entry: Expectation, row: Row) -> bool:
     )
 
 
+def stale_outputs(
+    entry: Expectation, path: str, rows: Sequence[Row]
+) -> tuple[str | None, ...] | None:
+    """The outputs of a path of which an entry does not come true; None stands for them all.
+
+    Args:
+        entry: applies to the case and holds in the environment.
+        path: one of its paths.
+        rows: of the case in that environment, complete for the path.
+
+    Returns:
+        None if the path was not run or is `unsupported`: then the rows say nothing of the entry.
+    """
+    of_path = [row for row in rows if row.path == path]
+    if not of_path or any(row.outcome == "unsupported" for row in of_path):
+        return None
+    true = [row for row in of_path if _speaks_of(entry, row) and _comes_true(entry, row)]
+    if entry.outputs is None or any(row.outcome != "ok" for row in of_path):
+        return () if true else (None,)
+    shown = {row.output for row in true}
+    return tuple(output for output in entry.outputs if output not in shown)
+
+
 def _stale_places(entry: Expectation, path: str, rows: Sequence[Row]) -> list[int]:
     """Positions of the rows on which an entry shows as stale for a path."""
     of_path = [i for i, row in enumerate(rows) if row.path == path]
-    true = [i for i in of_path if _speaks_of(entry, rows[i]) and _comes_true(entry, rows[i])]
-    if any(rows[i].outcome == "unsupported" for i in of_path):
-        return []
-    if entry.outputs is None or any(rows[i].outcome != "ok" for i in of_path):
-        return [] if true else of_path[:1]
     by_output = {rows[i].output: i for i in of_path}
-    return [
-        by_output.get(output, of_path[0])
-        for output in entry.outputs
-        if of_path and by_output.get(output) not in true
-    ]
+    return [by_output.get(o or "", of_path[0]) for o in stale_outputs(entry, path, rows) or ()]
 
 
 def _stale(row: Row, case: Case, entry: Expectation) -> Row:

@@ -76,9 +76,13 @@ class Session:
 
     def run(self, case: Case, paths: Sequence[str]) -> CaseResult:
         """Execute and compare one case in the first environment."""
+        return self.done(case, paths).result
+
+    def done(self, case: Case, paths: Sequence[str]) -> Done:
+        """Likewise; the judged result with its bits and what it ran in."""
         task = Task(case, tuple(paths), self._options.environments[0])
         done = work(self._workers, task)
-        return judged(done.result, done.found, self._options.fail_on)
+        return replace(done, result=judged(done.result, done.found, self._options.fail_on))
 
 
 def run_cases(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, overload
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row, as_dict
 from parity.errors import NothingSelected
+from parity.record.encoding import loads
 from parity.record.opening import Database, read
 from parity.record.reader import Recorded
 
@@ -140,8 +141,10 @@ def open_record(
 
 
 def environments_of(db: Database) -> dict[str, dict[str, str]]:
-    """The environments of a record by name."""
+    """The environments of a record by name, in the order in which they were asked for."""
     found: dict[str, dict[str, str]] = {}
     for name, key, value in db.execute("SELECT name, key, value FROM environments ORDER BY rowid"):
         found.setdefault(name, {})[key] = value
-    return found
+    (options,) = db.execute("SELECT value FROM run WHERE key = 'options'").fetchone()
+    asked: list[str] = loads(options).get("environments", [])
+    return {name: found[name] for name in dict.fromkeys((*asked, *found)) if name in found}

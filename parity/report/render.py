@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-from parity.report.numbers import metric
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from parity.record.result import RunResult
 
-FORMATS = ("table", "json", "csv", "markdown")
+FORMATS = ("table", "json", "csv", "markdown", "github")
 
 
 def render(
@@ -41,10 +39,16 @@ def render(
     if kind == "csv":
         return _csv(result)
     if kind == "markdown":
-        return _markdown(result)
+        from parity.report.comment import run_markdown
+
+        return run_markdown(result)
+    if kind == "github":
+        from parity.report.github import workflow_commands
+
+        return workflow_commands(result)
     from parity.report.summary import run_lines
 
-    return _text(run_lines(result, width, verbose=verbose), color=color)
+    return printed(run_lines(result, width, verbose=verbose), color=color)
 
 
 def _csv(result: RunResult) -> Iterator[str]:
@@ -64,7 +68,8 @@ def _csv(result: RunResult) -> Iterator[str]:
         yield _taken(stream)
 
 
-def _text(lines: Iterable[Text], *, color: bool) -> Iterator[str]:
+def printed(lines: Iterable[Text], *, color: bool) -> Iterator[str]:
+    """Lines as pieces of text, with ANSI colours or without."""
     if not color:
         yield from (f"{line.plain}\n" for line in lines)
         return
@@ -85,47 +90,3 @@ def _taken(stream: io.StringIO) -> str:
     stream.seek(0)
     stream.truncate()
     return text
-
-
-_MARKDOWN = (
-    "path",
-    "output",
-    "status",
-    "grade",
-    "differing",
-    "max_abs_baseline",
-    "max_ulp_baseline",
-    "max_abs_f64",
-    "max_ulp_f64",
-    "rms_rel_f64",
-    "detail",
-)
-
-
-def _markdown(result: RunResult) -> Iterator[str]:
-    """A section for each case with a table of its rows, as GitHub reads it."""
-    from parity.compare.rows import as_dict
-    from parity.report.table import equal_bits
-
-    several = len(result.environments) > 1
-    yield f"**{result.verdict}**: {len(result.cases)} of {result.wanted} cases\n"
-    for case in result.cases:
-        rows = [as_dict(row) | {"grade": row.grade or row.outcome} for row in case.rows]
-        cells = [[_cell(row[name]) for name in _MARKDOWN] for row in rows]
-        where = f" in {case.environment}" if several else ""
-        yield f"\n### `{case.case.id}`{where}\n"
-        yield "\n" + _line(_MARKDOWN) + _line(["---"] * len(_MARKDOWN)) + "".join(map(_line, cells))
-        notes = (*equal_bits(case), *case.words)
-        if notes:
-            yield "\n" + "".join(f"- {_cell(note)}\n" for note in notes)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, int | float):
-        return metric(value)
-    text = str(value or "")
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -46,7 +46,7 @@ def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) ->
         width: terminal cells to a line, None for no limit.
         verbose: a table for every case, however many there are.
     """
-    tally = _Tally()
+    tally = Tally()
     every = verbose or len(result.cases) <= FEW_CASES
     file, after_table = None, False
     for _, group in groupby(result.cases, key=lambda one: one.case.id):
@@ -76,8 +76,16 @@ def _about(result: CaseResult, width: int | None, *, first: bool) -> Iterator[Te
 
 
 @dataclass
-class _Alike:
-    """Rows that fail alike."""
+class Alike:
+    """Rows that fail alike.
+
+    Attributes:
+        worst: the worst of them.
+        position: of it among all rows.
+        rows: how many there are.
+        cases: in how many cases.
+        last: the case of the last one.
+    """
 
     worst: Row
     position: int
@@ -87,7 +95,7 @@ class _Alike:
 
 
 @dataclass
-class _Tally:
+class Tally:
     """What a summary says of rows, kept while they pass by."""
 
     cases: int = 0
@@ -96,7 +104,7 @@ class _Tally:
     failing_cases: int = 0
     first: str | None = None
     noteworthy: str | None = None
-    alike: dict[tuple[str, ...], _Alike] = field(default_factory=dict)
+    alike: dict[tuple[str, ...], Alike] = field(default_factory=dict)
     expected: dict[tuple[object, ...], Row] = field(default_factory=dict)
     unsupported: Counter[tuple[str, str]] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -124,19 +132,19 @@ class _Tally:
             return
         self.failing_rows += 1
         key = (row.status, verdict_of(row), row.path, _cause(row))
-        alike = self.alike.setdefault(key, _Alike(row, self.rows))
-        if _badness(row) < _badness(alike.worst):
+        alike = self.alike.setdefault(key, Alike(row, self.rows))
+        if badness(row) < badness(alike.worst):
             alike.worst, alike.position = row, self.rows
         alike.rows += 1
         alike.cases += alike.last != row.case
         alike.last = row.case
 
-    def findings(self) -> list[_Alike]:
+    def findings(self) -> list[Alike]:
         """The worst first."""
-        return sorted(self.alike.values(), key=lambda one: (_badness(one.worst), one.position))
+        return sorted(self.alike.values(), key=lambda one: (badness(one.worst), one.position))
 
 
-def _summary(result: RunResult, tally: _Tally, width: int | None) -> Iterator[Text]:
+def _summary(result: RunResult, tally: Tally, width: int | None) -> Iterator[Text]:
     several = len(result.environments) > 1
     findings = tally.findings()
     for alike in findings:
@@ -148,11 +156,11 @@ def _summary(result: RunResult, tally: _Tally, width: int | None) -> Iterator[Te
         for (path, reason), count in tally.unsupported.items():
             line = Text(f"unsupported: {path} in {plural(count, 'case')}: {reason}")
             yield from folded(line, width, indent=0)
-        yield from folded(_counts(result, tally), width, indent=0)
-    yield _last(result, tally, findings[0].worst.case if findings else None)
+        yield from folded(counts(result, tally), width, indent=0)
+    yield last_line(result, tally, findings[0].worst.case if findings else None)
 
 
-def _badness(row: Row) -> tuple[bool, int, float]:
+def badness(row: Row) -> tuple[bool, int, float]:
     """Sorts the worst row first: by what happened, then by distance."""
     kind = (row.grade or "identical") if row.outcome == "ok" else row.outcome
     metrics, _ = _measured(row)
@@ -204,14 +212,15 @@ def _measured(row: Row) -> tuple[Metrics | None, str]:
     return row.baseline, "the baseline"
 
 
-def _where(alike: _Alike, *, several: bool) -> Text:
+def _where(alike: Alike, *, several: bool) -> Text:
     first = alike.worst
     which = ("worst " if first.baseline else "first ") if alike.rows > 1 else ""
     environment = f" in {first.environment}" if several else ""
     return Text(f"; {which}{first.case}[{first.path}]{environment}")
 
 
-def _counts(result: RunResult, tally: _Tally) -> Text:
+def counts(result: RunResult, tally: Tally) -> Text:
+    """How many cases and rows there are, and how many rows of each grade or outcome."""
     counted = ", ".join(f"{count} {grade}" for grade, count in tally.verdicts.most_common())
     cases = plural(tally.cases, "case")
     if len(result.environments) > 1:
@@ -226,7 +235,7 @@ def _how_far(result: RunResult) -> str:
     return f"{len(result.cases)} of {plural(result.wanted, noun)}"
 
 
-def _last(result: RunResult, tally: _Tally, worst: str | None) -> Text:
+def last_line(result: RunResult, tally: Tally, worst: str | None) -> Text:
     """Verdict, record, and the command to look further."""
     line = Text.assemble((result.verdict, STYLES[_VERDICT[result.verdict]]))
     if tally.failing_rows:

@@ -69,7 +69,7 @@ class TestShow:
         assert [row["case"] for row in table] == ["cases/a.yaml::a:k=2"] * 2 + [
             "cases/b.yaml::b:k=2"
         ] * 2
-        assert "### `cases/a.yaml::a:k=2`" in invoke("show", record, "--format", "markdown")[1]
+        assert "### `cases/b.yaml::b:k=2`" in invoke("show", record, "--format", "markdown")[1]
 
     def test_verbose_shows_every_table(
         self, invoke: Invoke, store: Store, make_result: MakeResult

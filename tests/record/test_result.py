@@ -161,6 +161,15 @@ class TestOpenRecord:
         result = open_record(store.file)
         assert (result.verdict, len(result.cases), result.wanted) == ("interrupted", 1, 3)
 
+    def test_environments_are_in_the_order_that_was_asked_for(self, tmp_path: Path) -> None:
+        store = Store(tmp_path, version="1.0", options={"environments": ["old", "new", "third"]})
+        for name in ("new", "other", "old"):  # as they happened to be ready
+            store.environment(name, {"jax": name})
+        assert [*store.environments()] == ["old", "new", "other"]
+        store.finish("ok")
+        assert store.file is not None
+        assert [*open_record(store.file).environments] == ["old", "new", "other"]
+
     def test_a_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             open_record(tmp_path / "r.sqlite")

@@ -1,0 +1,1 @@
+"""What changed between two runs, or two environments of one: how, why, and whether it is worse."""
