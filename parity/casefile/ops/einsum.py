@@ -59,6 +59,9 @@ def takes(names: Sequence[str], keywords: Keywords, residual: str | None) -> tup
 def infer(operands: Sequence[OperandSpec], keywords: Keywords) -> Result:
     """Shape, dtype and K of an einsum; dimensions of size 1 broadcast, `...` included.
 
+    A label repeated within one operand takes its diagonal, which only equal sizes have: NumPy
+    refuses others, where `jax.numpy.einsum` returns the first element.
+
     Source: https://numpy.org/doc/stable/reference/generated/numpy.einsum.html
 
     Raises:
@@ -68,7 +71,14 @@ def infer(operands: Sequence[OperandSpec], keywords: Keywords) -> Result:
     axes = [_axes(term, operand) for term, operand in zip(terms, operands, strict=True)]
     sizes: dict[str, int] = {}
     for letters, operand in zip(axes, operands, strict=True):
+        own: dict[str, int] = {}
         for letter, size in zip(letters, operand.shape, strict=True):
+            if own.setdefault(letter, size) != size:
+                what = (
+                    f"label '{letter}' has two sizes in one operand (got {own[letter]} and {size} "
+                    f"in {operand.name} {list(operand.shape)}; allowed equal sizes)"
+                )
+                raise Problem(what, _AT)
             if sizes.setdefault(letter, size) == 1:
                 sizes[letter] = size
             elif size not in (1, sizes[letter]):
