@@ -268,6 +268,8 @@ class TestEnding:
     ):
         project(3, ("fake-honest", "fake-hang"))
         command = [OWN, "-m", "parity", "run", "--out", "records", "-j", "2"]
+        # What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONPATH": path()}, start_new_session=True,
