@@ -1,1 +1,1 @@
-"""Commands with more options than `cli` has room for, one file each, and what they share."""
+"""The larger commands, one file each, and what they share; `cli` adds the small ones."""

@@ -16,7 +16,8 @@ from parity.engine.environment import Environment
 from parity.engine.workers import Execution, Workers
 from parity.worker.protocol import Enclosure, Failure, PathOutcome, References
 
-FILE = Path("cases/d.yaml")
+from .case import FILE
+
 VERSIONS = {"old": {"jax": "0.6.0"}, "new": {"jax": "0.7.1"}}
 
 Given = float | Mapping[str, float] | Failure

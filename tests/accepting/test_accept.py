@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,7 @@ import pytest
 from parity.casefile.load import load
 from parity.worker.protocol import Failure
 
-HEAD = """\
-about: A case for tests.  # it stays
-op: dot_general
-operands:
-  lhs: {shape: [2], dtype: float32, values: [1, 2]}
-  rhs: {shape: [2], dtype: float32, values: [3, 4]}
-attributes: {contracting: [[0], [0]]}
-paths: [eager, jit, jax2tf-native]
-"""
-SWEEP = """\
-sweep:
-  seed: [1, 2, 3]
-  batch: [4, 5]
-"""
-FILE = Path("cases/d.yaml")
+from .case import FILE, HEAD, SWEEP
 
 Invoke = Callable[..., tuple[int, str, str]]
 Run = Callable[..., str]

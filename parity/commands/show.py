@@ -1,0 +1,65 @@
+"""`parity show`, and how a run is shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from parity.commands.codes import complain
+from parity.commands.stdout import shape, split, write
+from parity.errors import UserError
+from parity.report.render import FORMATS
+
+if TYPE_CHECKING:
+    from parity.record.result import RunResult
+
+
+@click.command()
+@click.argument("record")
+@click.option(
+    "--case", metavar="GLOB", help="Only these cases: an id, a file, or a glob over them."
+)
+@click.option("--path", "paths", metavar="P,P,…", help="Only the rows of these paths.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="How it is written to stdout [table].",
+)
+@click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
+def show(record: str, case: str | None, paths: str | None, kind: str, verbose: bool) -> int:
+    """Show a run from its record, past or still going on.
+
+    Exits with 0 whatever the run found, with 5 if --case or --path matches nothing.
+    """
+    from parity.record.result import open_record
+
+    result = open_record(record, case=case, paths=split(paths))
+    write(rendered(result, kind, verbose=verbose))
+    return 0
+
+
+def rendered(result: RunResult, kind: str, *, verbose: bool) -> Iterator[str]:
+    """A run as the lines of a format; for GitHub Actions with the summary of the step, too."""
+    from parity.report.render import render
+
+    if kind == "github":
+        _summarize(result)
+    width, color = shape()
+    return render(result, kind, width=width, color=color, verbose=verbose)
+
+
+def _summarize(result: RunResult) -> None:
+    """Write the step summary that GitHub Actions asks for; that it cannot be had fails nothing."""
+    from parity.report.github import append_summary
+
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            append_summary(result, Path(file))
+        except UserError as error:
+            complain([error])
