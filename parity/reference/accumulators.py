@@ -11,6 +11,9 @@ a backend that accumulates narrower shows up as outside the interval.
 | integers and bool, integer result | exact, wraps at the end | |
 | integers, floating result | float32 or, if wider, that result's dtype | |
 
+On a processor with float16 arithmetic (AVX512-FP16) XLA's CPU backend up to JAX 0.7.1 adds a small
+float16 convolution in float16, product by product: that is outside.
+
 A `reduce_sum` or `cumsum` that the program itself declares narrow is taken to add in that dtype:
 XLA's CPU backend sums blocks and rounds each block's sum (of 128 sums of 512 bfloat16 values in
 [0, 1), half differ from the value that a float32 accumulator gives). `jnp.sum` casts up first.
