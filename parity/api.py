@@ -184,7 +184,7 @@ def _environments(
             "--python and --env exclude each other", hint=f"give --env NAME={python} as well"
         )
     if python is not None:
-        return (Environment(python=python),)
+        return (Environment(python=python, arguments=("--python", python)),)
     found = [resolve(name, config, say=say) for name in names] or [Environment()]
     repeated = [e.name for i, e in enumerate(found) if e.name in [o.name for o in found[:i]]]
     if repeated:

@@ -14,6 +14,7 @@ from parity.casefile.case import GRADES
 from parity.casefile.covering import Box, boxes, numbered, where
 from parity.casefile.problem import Problem
 from parity.casefile.splice import with_entry, with_fields, without_entries
+from parity.compare.message import first_line
 from parity.compare.rows import Row
 
 Spot = tuple[int, str]
@@ -206,7 +207,7 @@ def _failure(row: Row) -> Came:
     fields = [("outcome", row.outcome)]
     if row.outcome == "error":
         fields.append(("stage", row.stage))
-    line = next((line.strip() for line in row.message.splitlines() if line.strip()), "")
+    line = first_line(row.message)
     if len(line) > _LONGEST_MATCH:
         line = line[:_LONGEST_MATCH].rpartition(" ")[0] or line[:_LONGEST_MATCH]
     if line:

@@ -10,14 +10,14 @@ from textwrap import fill
 import click
 
 from parity.commands.stdout import shape, split, write
-from parity.report.diff.directions import DIRECTIONS, WORSE, parse
+from parity.report.diff.directions import DIRECTIONS, WORSE, as_option, parse
 
 FORMATS = ("table", "json", "csv", "markdown")
 
 
 def _spelled(what: str, directions: Iterable[str]) -> str:
     """A paragraph that click does not fold: a list of directions as options take them."""
-    names = ", ".join(direction.replace(" ", "-") for direction in directions)
+    names = ", ".join(map(as_option, directions))
     return "\b\n" + fill(f"{what}: {names}.", 78, break_on_hyphens=False)
 
 
@@ -68,8 +68,8 @@ def diff(
     """Say what changed from A to B, why, and whether it got worse.
 
     A and B are the records of two runs or, with one record, two of its environments. Exits with 1
-    if a change is of a direction of --fail-on. An expectation of B's case file that accepts what a
-    row became keeps it from being worse: it is shown, and does not fail.
+    if a change is of a direction of --fail-on. What an expectation of B's case file accepts is
+    shown, and never fails, whatever --fail-on names.
     """
     directions = parse(fail_on)
     from parity.report.diff.compare import diff as compare

@@ -116,7 +116,7 @@ def _run(selection: Selection, how: Options) -> RunResult:
     from parity.engine.run import run_cases
     from parity.report.progress import Progress
 
-    with Progress(len(selection.cases)) as progress:
+    with Progress(len(selection.cases), len(how.environments)) as progress:
         return run_cases(selection.cases, how, progress=progress)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from parity.casefile.case import Tolerance
 from parity.compare.elementwise import Mask, different_bits
 from parity.compare.metrics import Metrics, comparable, measure
+from parity.compare.quantity import metric
 from parity.compare.standing import Standing
 from parity.compare.tolerance import limits, within
 from parity.compare.ulp import as_float64, dtype_of, parts
@@ -240,7 +241,7 @@ def _tolerate(
     if strict is not None and comparable(strict, want):
         own = measure(strict, want, exclude=exclude)
         if not within(strict, want, tolerance, own, exclude=exclude):
-            far = f"is {own.max_ulp:.3g} ulp from {tolerance.against}"
+            far = f"is {metric(own.max_ulp)} ulp from {tolerance.against}"
             if own.max_ulp is None:
                 far = _difference(own, tolerance.against)
             detail = f"tolerance refused: strict itself {far}"
@@ -266,7 +267,7 @@ def _shape(array: np.ndarray) -> str:
 def _difference(metrics: Metrics, name: str) -> str:
     text = f"differs from {name} in {metrics.differing} of {metrics.count} elements"
     if metrics.max_ulp is not None:
-        text += f", by at most {metrics.max_ulp:.3g} ulp"
+        text += f", by at most {metric(metrics.max_ulp)} ulp"
     if metrics.excluded:
         text += f" ({metrics.excluded} unspecified left out)"
     return text

@@ -11,6 +11,7 @@ import numpy as np
 from parity.casefile.case import Case
 from parity.compare.elementwise import Mask, same_bits
 from parity.compare.grade import Graded, Measured, Targets, grade
+from parity.compare.message import first_line
 from parity.compare.metrics import Element, Metrics, measure, plain
 from parity.compare.standing import Standing, standing
 from parity.compare.ulp import dtype_of, parts
@@ -236,8 +237,7 @@ class _Comparison:
 def _why(failure: Failure | None) -> str:
     if failure is None:
         return ""
-    said = failure.message.strip().splitlines()[:1]
-    return ": ".join(filter(None, (failure.type, *said)))
+    return ": ".join(filter(None, (failure.type, first_line(failure.message))))
 
 
 def _standing_fields(own: Standing) -> dict[str, Any]:
@@ -263,13 +263,12 @@ def _contents(array: np.ndarray) -> dict[str, Any]:
 
 
 def _failed(case: Case, path: str, failure: Failure, outcome: PathOutcome | None = None) -> Row:
-    said = failure.message.strip().splitlines()
     return Row(
         case=case.id,
         path=path,
         output="",
         outcome=failure.outcome,
-        detail=said[0] if said else failure.type,
+        detail=first_line(failure.message) or failure.type,
         stage=failure.stage,
         error_type=failure.type,
         message=failure.message,

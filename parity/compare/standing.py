@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.compare.elementwise import Mask
+from parity.compare.quantity import metric
 from parity.compare.ulp import as_float64, dtype_of, parts
 from parity.worker.protocol import Enclosure, References, Spread
 
@@ -243,10 +244,12 @@ def _aggregate(
     rms, mean = _rms(distance), abs(float(np.mean(distance)))
     reach = _reach(strict, granted)
     if rms > _FACTOR * theirs + _rms(reach):
-        return f"rms distance from strict {rms:.3g}, honest orders at most {theirs:.3g}"
+        return f"rms distance from strict {metric(rms)}, honest orders at most {metric(theirs)}"
     likely = 4 * max(theirs, rms) / np.sqrt(independent)
     if mean > max(_FACTOR * bias, likely) + float(np.mean(reach)):
-        return f"mean signed distance from strict {mean:.3g}, honest orders at most {bias:.3g}"
+        return (
+            f"mean signed distance from strict {metric(mean)}, honest orders at most {metric(bias)}"
+        )
     return ""
 
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from parity.casefile.case import Case
 from parity.compare.elementwise import same_bits
+from parity.compare.message import first_line
 from parity.compare.metrics import Metrics, comparable, measure
+from parity.compare.quantity import metric
 from parity.compare.rows import Row
 from parity.dtypes import DTYPES
 from parity.worker.protocol import PathOutcome, References
@@ -54,11 +56,11 @@ def words(
 
 
 def _failure(row: Row) -> str:
-    said = row.message.strip().splitlines()[:1]
+    said = first_line(row.message)
     if row.outcome == "unsupported":
-        return ": ".join(("unsupported", *said))
+        return ": ".join(filter(None, ("unsupported", said)))
     what = f"{row.outcome} at {row.stage}" if row.stage else row.outcome
-    return ": ".join(filter(None, (what, row.error_type, *said)))
+    return ": ".join(filter(None, (what, row.error_type, said)))
 
 
 def _sentence(
@@ -135,7 +137,7 @@ def _distance(row: Row, baseline: str) -> str:
         return f"{text}, in the sign of zeros only"
     if DTYPES[row.dtype].is_integer:
         return f"{text}, by at most {metrics.max_abs}"
-    return f"{text}, by at most {metrics.max_ulp:.3g} ulp of {row.dtype}"
+    return f"{text}, by at most {metric(metrics.max_ulp)} ulp of {row.dtype}"
 
 
 def _declared(
@@ -170,8 +172,8 @@ def _nearer(own: Metrics | None, other: Metrics | None, baseline: str) -> str:
     if own is None or other is None or own.rms_rel is None:
         return ""
     signs = []
-    for metric in ("rms_rel", "max_abs"):
-        a, b = getattr(own, metric), getattr(other, metric)
+    for name in ("rms_rel", "max_abs"):
+        a, b = getattr(own, name), getattr(other, name)
         if a is None or b is None or a != a or b != b:
             return ""
         apart = abs(a - b) > _TELLING * max(a, b)

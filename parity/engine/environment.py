@@ -17,8 +17,10 @@ class Environment:
         name: as rows and reports call it.
         python: the interpreter.
         variables: environment variables set beside the inherited ones.
+        arguments: how the command line asks for it; a bare name stays one.
     """
 
     name: str = DEFAULT
     python: str = sys.executable
     variables: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = field(default=(), compare=False)

@@ -36,9 +36,10 @@ def resolve(
     """
     name, separator, python = name.partition("=")
     if separator:
-        return Environment(name, _interpreter(Path(python), f"--env {name}={python}"))
+        interpreter = _interpreter(Path(python), f"--env {name}={python}")
+        return Environment(name, interpreter, arguments=("--env", f"{name}={interpreter}"))
     if name == DEFAULT and name not in config.environments:
-        return Environment()
+        return Environment(arguments=("--env", name))
     if name not in config.environments:
         known = ", ".join([DEFAULT, *config.environments])
         raise UserError(
@@ -51,7 +52,7 @@ def resolve(
         python = _interpreter(config.root / chosen.python, where)
     else:
         python = str(_made(name, chosen, say))
-    return Environment(name, python, chosen.variables)
+    return Environment(name, python, chosen.variables, ("--env", name))
 
 
 def _interpreter(path: Path, where: str) -> str:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Selected = tuple[Case, tuple[str, ...]]
 """A case and the paths of it that are asked for."""
 
+Progress = Callable[[CaseResult, float | None], None]
+"""Told of each result, and of the seconds that it took; None for one from the cache."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -89,14 +92,15 @@ def run_cases(
     selected: Sequence[Selected],
     options: Options,
     *,
-    progress: Callable[[CaseResult], None] = lambda result: None,
+    progress: Progress = lambda result, seconds: None,
 ) -> RunResult:
     """Run cases in every environment, several at a time; each is recorded when it is done.
 
     Args:
         selected: cases with the paths to run of each.
         options: how.
-        progress: told of each case when it is done.
+        progress: told of each case, in each environment, when it is done, and of the seconds
+            that it took; None if it was taken from the cache.
 
     Returns:
         The run, in the order in which the cases were asked for; on Ctrl-C what was done by then.
@@ -143,6 +147,7 @@ def _store(options: Options, version: str, wanted: int) -> Store:
         options.out,
         version=version,
         options=facts,
+        arguments={one.name: one.arguments for one in options.environments},
         keep=options.keep,
         limit=options.keep_limit,
         wanted=wanted,
@@ -176,7 +181,7 @@ class _Run:
         cache: Cache | None,
         cluster: Cluster | None,
         options: Options,
-        progress: Callable[[CaseResult], None],
+        progress: Progress,
     ) -> None:
         self._store = store
         self._cache = cache
@@ -234,7 +239,7 @@ class _Run:
         hit = self._cache.get(task.key, task.case, task.environment.name)
         if hit is None:
             return False
-        self._add(task, hit.result, hit.found, hit.outputs)
+        self._add(task, hit.result, hit.found, hit.outputs, None)
         return True
 
     def _arrived(self, came: Arrived) -> None:
@@ -247,15 +252,20 @@ class _Run:
         task = came.task
         if self._cache is not None and task.key is not None and came.repeatable:
             self._cache.put(task.key, came.result, came.found, came.outputs)
-        self._add(task, came.result, came.found, came.outputs)
+        self._add(task, came.result, came.found, came.outputs, came.seconds)
 
     def _add(
-        self, task: Task, result: CaseResult, found: Mapping[str, str], outputs: Outputs
+        self,
+        task: Task,
+        result: CaseResult,
+        found: Mapping[str, str],
+        outputs: Outputs,
+        seconds: float | None,
     ) -> None:
         self._note(task.environment.name, found)
         result = judged(result, found, self._options.fail_on)
         self._store.add(result, outputs, position=task.position)
-        self._progress(result)
+        self._progress(result, seconds)
 
     def _note(self, environment: str, found: Mapping[str, str]) -> None:
         if environment not in self._noted:

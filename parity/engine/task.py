@@ -61,6 +61,7 @@ class Done:
         found: what the environment is.
         repeatable: whether another run under the key of the task would give the same; what was
             known before may be another machine's.
+        seconds: that it took.
     """
 
     task: Task
@@ -68,6 +69,7 @@ class Done:
     outputs: Outputs
     found: Mapping[str, str]
     repeatable: bool
+    seconds: float = 0.0
 
 
 def work(
@@ -76,6 +78,7 @@ def work(
     say: Callable[[Arrived | Done], None] = lambda arrived: None,
 ) -> Done:
     """Run the paths, and the baseline with them, since the others are compared with it."""
+    begin = time.perf_counter()
     without_known = replace(task, known={})  # which need not travel back
 
     def arrived(outcome: PathOutcome) -> None:
@@ -91,6 +94,7 @@ def work(
         _outputs(task, execution),
         workers.found.get(task.environment.name, {}),
         not task.known and not execution.changed and all(map(_is_repeatable, execution.outcomes)),
+        time.perf_counter() - begin,
     )
 
 

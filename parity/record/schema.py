@@ -55,7 +55,8 @@ _TABLES = """
 CREATE TABLE run (         -- facts of the run, one to a row
     key TEXT PRIMARY KEY,  -- parity (its version), started, finished (ISO 8601, UTC), verdict,
                            -- interrupted (0, 1), wanted (cases times environments), options (JSON),
-                           -- keep, keep_limit (bytes), commit (of the project, where it has one)
+                           -- keep, keep_limit (bytes), commit (of the project, where it has one),
+                           -- arguments (JSON: by environment, how parity run is asked for it)
     value TEXT NOT NULL    -- as text
 );
 CREATE TABLE environments (   -- what paths ran in

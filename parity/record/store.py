@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import sqlite3
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ class Store:
         folder: made if missing; None for a record that vanishes when nobody holds it any more.
         version: of parity.
         options: how the run is done; a resumed run must be done in the same way.
+        arguments: by environment, how the command line asks for it.
         keep: one of `config.KEEP`: whose bits are kept. `all`: of every output; `non-identical`: of
             those that not all paths give identically, then of all paths; `none`.
         limit: bytes of outputs, as stored, that the record may hold.
@@ -71,6 +72,7 @@ class Store:
         *,
         version: str,
         options: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, Sequence[str]] | None = None,
         keep: str = "non-identical",
         limit: int = LIMIT,
         wanted: int = 0,
@@ -82,6 +84,7 @@ class Store:
             "started": _now(),
             "wanted": str(wanted),
             "options": dumps(options or {}),
+            "arguments": dumps(arguments or {}),
             "keep": keep,
             "keep_limit": str(limit),
         }

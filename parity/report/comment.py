@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity.report.markdown import code, escaped, link, table_line
 from parity.report.numbers import metric, plural
-from parity.report.summary import Alike, Tally, badness, counts, finding
+from parity.report.summary import Alike, Tally, badness, counts, finding, headline
 from parity.report.table import equal_bits, is_fine, verdict_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run_markdown(
     """
     view = _survey(result)
     room = _Room(limit - _RESERVED, size)
-    said = "".join((_verdict(result), _rest(result, view)))
+    said = "".join((_verdict(result, view.tally), _rest(result, view)))
     room.take(said)
     yield said
     yield from _overview(result, view, room)
@@ -131,12 +131,13 @@ def _kind(result: CaseResult) -> int | None:
     return 2 if any(row.grade == "equivalent" for row in result.rows) else None
 
 
-def _verdict(result: RunResult) -> str:
-    return f"**{result.verdict}**: {len(result.cases)} of {result.wanted} {_noun(result)}\n"
+def _verdict(result: RunResult, tally: Tally) -> str:
+    return f"**{result.verdict}**: {headline(result, tally)}\n"
 
 
 def _noun(result: RunResult) -> str:
-    return "cases" if len(result.environments) <= 1 else "cases and environments"
+    """What a case in one environment is called."""
+    return "case" if len(result.environments) <= 1 else "result"
 
 
 def _rest(result: RunResult, view: _View) -> str:
@@ -144,7 +145,9 @@ def _rest(result: RunResult, view: _View) -> str:
     said = escaped(counts(result, view.tally).plain)
     if view.fine:
         verb = "is" if view.fine == 1 else "are"
-        said += f". {plural(view.fine, 'case')} {verb} identical on every path that could run."
+        said += (
+            f". {plural(view.fine, _noun(result))} {verb} identical on every path that could run."
+        )
     return f"\n{said}\n"
 
 
@@ -190,6 +193,11 @@ def _expected(rows: Iterable[Row]) -> Iterator[str]:
         yield f"- **expected**: {escaped(what)}, because {link(because, address)}\n"
 
 
+def _kinds(result: RunResult, kind: int, count: int) -> str:
+    """`cases that fail`; of several environments `results that fail`."""
+    return _KINDS[kind][count > 1].replace("case", _noun(result))
+
+
 def _section(result: RunResult, view: _View, kind: int, room: _Room) -> Iterator[str]:
     """The cases of one kind; all but the first that fail are folded away."""
     places = [place for _, place in sorted(view.places[kind])]
@@ -199,7 +207,7 @@ def _section(result: RunResult, view: _View, kind: int, room: _Room) -> Iterator
     if not folded:
         return
     more = "more " if opened else ""
-    noun = _KINDS[kind][len(folded) > 1]
+    noun = _kinds(result, kind, len(folded))
     begin = f"\n<details><summary>{len(folded)} {more}{noun}</summary>\n"
     end = "\n</details>\n"
     if not room.take(begin + end):
@@ -265,7 +273,8 @@ def _cells(row: Row) -> list[str]:
 
 def _left_out(result: RunResult, view: _View) -> Iterator[str]:
     """How much found no room, and where it is."""
-    parts = [f"{count} {_KINDS[kind][count > 1]}" for kind, count in sorted(view.left.items())]
+    left = sorted(view.left.items())
+    parts = [f"{count} {_kinds(result, kind, count)}" for kind, count in left]
     parts += [plural(view.lines, "line of the overview")] if view.lines == 1 else []
     parts += [f"{view.lines} lines of the overview"] if view.lines > 1 else []
     if not parts:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from parity.compare.quantity import metric as metric
 from parity.dtypes import DTYPES
 
-_EXACT_INTEGERS = 10**7
 
+def factor(old: float | None, new: float | None) -> str:
+    """By which factor a number changed: `2 times`, `12,200 times less`; "" where it says nothing.
 
-def metric(value: float | None) -> str:
-    """A measured quantity to 4 significant digits; small integers in full; "" for None."""
-    if value is None:
+    To 3 significant digits.
+    """
+    if not old or not new or old - old != 0 or new - new != 0:
         return ""
-    if float(value).is_integer() and abs(value) < _EXACT_INTEGERS:
-        return str(int(value))
-    return f"{value:.4g}"
+    less = abs(new) < abs(old)
+    times = float(f"{old / new if less else new / old:.3g}")
+    if times == 1:
+        return ""
+    text = f"{times:,.0f}" if 100 <= times < 1e7 else f"{times:.3g}"
+    return f"{text} times less" if less else f"{text} times"
 
 
 def element(value: Any, dtype: str) -> str:

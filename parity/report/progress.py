@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from parity.report.numbers import plural
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -17,14 +18,15 @@ class Progress:
     """A context manager to call with each finished case.
 
     Args:
-        total: how many cases there are to be.
+        cases: how many there are to be.
+        environments: in how many environments each is run.
     """
 
-    def __init__(self, total: int) -> None:
-        self._total = total
+    def __init__(self, cases: int, environments: int = 1) -> None:
+        self._total = cases * environments
+        self._several = environments > 1
         self._done = 0
         self._findings = 0
-        self._start = time.monotonic()
         self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
@@ -46,20 +48,27 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, result: CaseResult) -> None:
-        """Tell of a finished case."""
+    def __call__(self, result: CaseResult, seconds: float | None) -> None:
+        """Tell of a finished case, in one environment.
+
+        Args:
+            result: of it.
+            seconds: that it took, None if it was taken from the cache.
+        """
         self._done += 1
         findings = sum(row.is_finding for row in result.rows)
         self._findings += findings
         if self._bar is not None:
-            found = f", {self._findings} rows failed" if self._findings else ""
+            found = f", {plural(self._findings, 'row')} failed" if self._findings else ""
+            noun = "results" if self._several else "cases"
             self._bar.update(
                 self._bar.task_ids[0],
                 completed=self._done,
-                description=f"{self._done}/{self._total} cases{found}",
+                description=f"{self._done}/{self._total} {noun}{found}",
             )
             return
-        seconds = time.monotonic() - self._start
+        took = "cached" if seconds is None else f"{seconds:.1f} s"
+        where = f"  {result.environment}" if self._several else ""
         verdict = "FAILED" if findings else "ok"
         count = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
-        print(f"{count} {verdict:<6} {result.case.id}  {seconds:.1f} s", file=sys.stderr)
+        print(f"{count} {verdict:<6} {result.case.id}{where}  {took}", file=sys.stderr)

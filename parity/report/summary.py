@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from parity.casefile.case import GRADES
+from parity.record.reader import Recorded
 from parity.report.numbers import metric, plural
+from parity.report.rerun import arguments
 from parity.report.table import (
     STYLES,
     case_lines,
@@ -116,6 +118,8 @@ class Tally:
         self.cases += 1
         self.first = self.first or case
         self.failing_cases += any(row.is_finding for row in rows)
+        unsupported = [(row.path, row.detail) for row in rows if row.outcome == "unsupported"]
+        self.unsupported.update(dict.fromkeys(unsupported).keys())
         for row in rows:
             self._add(row)
             if self.noteworthy is None and not is_fine(row):
@@ -124,8 +128,6 @@ class Tally:
     def _add(self, row: Row) -> None:
         self.rows += 1
         self.verdicts[verdict_of(row)] += 1
-        if row.outcome == "unsupported":
-            self.unsupported[row.path, row.detail] += 1
         if row.status == "expected":
             self.expected.setdefault((row.because, row.link, verdict_of(row), row.path), row)
         if not row.is_finding:
@@ -222,17 +224,38 @@ def _where(alike: Alike, *, several: bool) -> Text:
 def counts(result: RunResult, tally: Tally) -> Text:
     """How many cases and rows there are, and how many rows of each grade or outcome."""
     counted = ", ".join(f"{count} {grade}" for grade, count in tally.verdicts.most_common())
+    return Text(f"{how_many(result, tally)}, {plural(tally.rows, 'row')}: {counted}")
+
+
+def how_many(result: RunResult, tally: Tally) -> str:
+    """`27 cases in 2 environments (54 results)`; a result is one case in one environment."""
+    if result.wanted > len(result.cases):
+        return _how_far(result)
     cases = plural(tally.cases, "case")
     if len(result.environments) > 1:
-        cases += f" in {len(result.environments)} environments"
-    if result.wanted > len(result.cases):
-        cases = _how_far(result)
-    return Text(f"{cases}, {plural(tally.rows, 'row')}: {counted}")
+        cases += f" in {len(result.environments)} environments ({len(result.cases)} results)"
+    return cases
+
+
+def headline(result: RunResult, tally: Tally) -> str:
+    """`3 of 54 rows fail, in 2 of 27 cases`."""
+    rows, cases = plural(tally.rows, "row"), plural(tally.cases, "case")
+    fail = "fails" if tally.failing_rows == 1 else "fail"
+    said = f"{tally.failing_rows} of {rows} {fail}, in {tally.failing_cases} of {cases}"
+    if not tally.failing_rows:
+        said = f"none of {rows} fails, in {cases}"
+    return f"{said}; interrupted after {_how_far(result)}" if result.interrupted else said
 
 
 def _how_far(result: RunResult) -> str:
-    noun = "case" if len(result.environments) <= 1 else "case and environment"
+    noun = "case" if len(result.environments) <= 1 else "result"
     return f"{len(result.cases)} of {plural(result.wanted, noun)}"
+
+
+def _where_again(result: RunResult) -> list[str]:
+    """The arguments that choose the environments of a run again."""
+    facts = result.cases.facts if isinstance(result.cases, Recorded) else {}
+    return [word for name in result.environments for word in arguments(facts, name)]
 
 
 def last_line(result: RunResult, tally: Tally, worst: str | None) -> Text:
@@ -246,7 +269,7 @@ def last_line(result: RunResult, tally: Tally, worst: str | None) -> Text:
     line.append(f" | record: {result.record or 'none (--out DIR keeps one)'}")
     case = worst or tally.noteworthy or tally.first
     if case is not None:
-        command = ["parity", "run", case]
+        command = ["parity", "run", case, *_where_again(result)]
         if result.record is not None:
             command = ["parity", "show", str(result.record), "--case", case]
         whole = result.record is None or tally.cases == 1

@@ -243,7 +243,11 @@ def _notes(result: CaseResult) -> Iterator[Text]:
     """The lines below the table."""
     for line in equal_bits(result):
         yield Text(line)
-    doubts = [f"{r.path}: {r.detail}" for r in result.rows if r.grade == "identical" and r.detail]
+    doubts = [
+        f"{row.path}: {row.detail}"
+        for row in result.rows
+        if row.grade == "identical" and row.detail and row.status != "stale"
+    ]
     for line in merged([*doubts, *result.words]):
         yield Text(line)
     for row in result.rows:

@@ -47,7 +47,7 @@ def test_a_worker_that_is_killed_costs_nothing(cluster):
     victim = next(iter(cluster.workers.values())).pid
     done = []
 
-    def progress(result):
+    def progress(result, seconds):
         done.append(result.case.id)
         if len(done) == 2:
             os.kill(victim, signal.SIGKILL)

@@ -67,7 +67,7 @@ def test_results_are_in_the_order_asked_for_whatever_is_done_first(project, at):
     result = run_cases(
         chosen,
         options(config, jobs=2),
-        progress=lambda result: finished.append(number(result.case)),
+        progress=lambda result, seconds: finished.append(number(result.case)),
     )
     assert finished[0] != 0
     assert sorted(finished) == list(range(6))

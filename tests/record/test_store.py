@@ -94,6 +94,7 @@ class TestWriting:
             "interrupted": "1",
             "wanted": "3",
             "options": '{"repeats":1}',
+            "arguments": "{}",
             "keep": "non-identical",
             "keep_limit": str(64 << 20),
         }

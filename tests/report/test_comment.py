@@ -60,7 +60,7 @@ def headings(text: str) -> list[str]:
 
 def test_only_what_is_not_identical_has_a_table(hundred: RunResult) -> None:
     shown = comment(hundred)
-    assert shown.startswith("**findings**: 100 of 100 cases\n")
+    assert shown.startswith("**findings**: 5 of 200 rows fail, in 5 of 100 cases\n")
     # 3 differ, 2 fail; what is unsupported makes no table
     assert {name.partition("k=")[2] for name in headings(shown)} == {"7", "40", "41", "50", "60"}
     assert "95 cases are identical on every path that could run." in shown
@@ -88,7 +88,7 @@ def test_what_does_not_fail_is_folded_away(maker: Any, founding: CaseResult) -> 
     equivalent = maker.result("cases/e.yaml::e", {"eager": one, "jit": near}, f64=one, strict=None)
     rows = tuple(replace(row, grade="equivalent", status="ok") for row in equivalent.rows)
     shown = comment(maker.run(founding, replace(equivalent, rows=rows)))
-    assert shown.startswith("**ok**: 2 of 2 cases\n")
+    assert shown.startswith("**ok**: none of 6 rows fails, in 2 cases\n")
     assert "<details><summary>1 case that differs and does not fail</summary>\n\n### `" in shown
     assert "<details><summary>1 equivalent case</summary>\n\n### `cases/e.yaml::e`\n" in shown
     assert shown.count("<details>") == shown.count("</details>") == 2
@@ -102,7 +102,7 @@ def test_a_fine_run_is_a_few_lines(maker: Any) -> None:
     one = {"out": np.float32([1])}
     run = maker.run(maker.result("cases/a.yaml::a", {"eager": one, "jit": one}))
     assert comment(run) == (
-        "**ok**: 1 of 1 cases\n"
+        "**ok**: none of 2 rows fails, in 1 case\n"
         "\n1 case, 2 rows: 2 identical. 1 case is identical on every path that could run.\n"
     )
 
@@ -179,7 +179,8 @@ def test_environments_are_named_where_there_are_several(maker: Any) -> None:
     )
     run = RunResult({"default": {}, "old": {}}, [made, old], 2)
     shown = comment(run)
-    assert shown.startswith("**findings**: 2 of 2 cases and environments\n")
+    assert shown.startswith("**findings**: 2 of 4 rows fail, in 1 of 1 case\n")
+    assert "\n1 case in 2 environments (2 results), 4 rows: 2 identical, 2 divergent\n" in shown
     assert headings(shown) == []
     assert "### `cases/a.yaml::a` in default\n" in shown
     assert "### `cases/a.yaml::a` in old\n" in shown

@@ -238,7 +238,7 @@ class TestSummary:
         file.write_text("before\n")
         append_summary(hundred, file)
         shown = file.read_text()
-        assert shown.startswith("before\n**findings**: 100 of 100 cases\n")
+        assert shown.startswith("before\n**findings**: 5 of 200 rows fail, in 5 of 100 cases\n")
         assert len(re.findall("^### ", shown, re.MULTILINE)) == 5
 
     @pytest.mark.parametrize("before", [0, SUMMARY // 2, SUMMARY - 9_000])

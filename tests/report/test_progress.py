@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,22 +27,30 @@ def test_off_a_terminal_each_case_is_a_line_on_stderr(
     two: list[CaseResult], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Progress(12) as progress:
-        for result in two:
-            progress(result)
+        for result, seconds in zip(two, (1.25, None), strict=True):
+            progress(result, seconds)
     out, err = capsys.readouterr()
     assert out == ""
-    assert [re.sub(r"\d+\.\d s", "T", line) for line in err.splitlines()] == [
-        "[ 1/12] ok     cases/a.yaml::a  T",
-        "[ 2/12] FAILED cases/a.yaml::b  T",
+    assert err.splitlines() == [
+        "[ 1/12] ok     cases/a.yaml::a  1.2 s",
+        "[ 2/12] FAILED cases/a.yaml::b  cached",
     ]
+
+
+def test_each_environment_counts_and_is_named(
+    two: list[CaseResult], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress(2, 3) as progress:
+        progress(replace(two[0], environment="old"), 0.5)
+    assert capsys.readouterr().err == "[1/6] ok     cases/a.yaml::a  old  0.5 s\n"
 
 
 _ON_A_TERMINAL = """
 from types import SimpleNamespace as Fake
 from parity.report.progress import Progress
 with Progress(2) as progress:
-    progress(Fake(rows=[Fake(is_finding=True)]))
-    progress(Fake(rows=[Fake(is_finding=False)]))
+    progress(Fake(rows=[Fake(is_finding=True)]), 1.0)
+    progress(Fake(rows=[Fake(is_finding=False)]), 1.0)
 """
 
 
@@ -64,4 +72,4 @@ def test_on_a_terminal_a_bar_counts_the_cases() -> None:
     shown = os.read(parent, 65536).decode()
     os.close(parent)
     assert (done.returncode, done.stdout) == (0, b"")
-    assert "2/2 cases, 1 rows failed" in shown
+    assert "2/2 cases, 1 row failed" in shown

@@ -46,7 +46,7 @@ def test_a_case_as_a_person_sees_it(small: CaseResult) -> None:
         "  f64              reference                                                         "
         "                      [1, 2.25]\n"
         "  equal bits: {eager, strict} {jit}\n"
-        "  jit differs from eager in 1 of 2 elements, by at most 2.1e+06 ulp of float32; about as "
+        "  jit differs from eager in 1 of 2 elements, by at most 2097152 ulp of float32; about as "
         "far from float64 as eager; eager is what the program declares"
     )
 

@@ -105,8 +105,8 @@ class CaseDiff:
             cause=cause.cause,
             why=cause.why,
             detail="; ".join(self._details(a, b, same=cause.cause == SAME_BITS)),
-            a=None if a is None else cell(a),
-            b=None if b is None else cell(b),
+            a=None if a is None else cell(a, _words(self._a, a)),
+            b=None if b is None else cell(b, _words(self._b, b)),
             distance=apart,
             unread=unread,
         )
@@ -208,13 +208,21 @@ def _form(row: Row) -> str:
     return f"{row.dtype}{list(row.shape or ())}"
 
 
-def cell(row: Row) -> Cell:
+def _words(result: CaseResult, row: Row) -> str:
+    """The line that a result has on a row, "" if there is none."""
+    several = sum(other.path == row.path for other in result.rows) > 1
+    who = f"{row.path} ({row.output})" if several else row.path
+    return next((line for line in result.words if line.startswith((f"{who} ", f"{who}: "))), "")
+
+
+def cell(row: Row, words: str) -> Cell:
     """What a change keeps of a row."""
     return Cell(
         outcome=row.outcome,
         grade=row.grade,
         status=row.status,
         detail=row.detail if row.outcome == "ok" else "",
+        words=words if row.outcome == "ok" else "",
         stage=row.stage,
         said=said_by(row),
         model=row.model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from parity.compare.message import first_line
 from parity.compare.rows import Row
 
 LOWERING = "lowering changed"
@@ -37,7 +38,7 @@ compiler or runtime changed: the same StableHLO or operations, and no optimized 
 cause not known: not even the program that was compiled is known of both sides.
 same bits: the path's output did not change, only what it is compared with.
 bits change from run to run: so `--repeat` found; evidence of a single run says nothing.
-outcome changed: one side failed; it says why.
+outcome changed: one side failed, and says why; of A what its case file says, if it was expected.
 on one side only: the row is gone, or new.
 """
 
@@ -55,7 +56,8 @@ class Cause:
 
     Attributes:
         cause: one of `CAUSES`.
-        why: which evidence is missing, or what a failure said; "" where the cause says it all.
+        why: which evidence is missing, what a failure said, or why A's was expected; "" where the
+            cause says it all.
     """
 
     cause: str
@@ -73,8 +75,7 @@ def said(row: Row) -> str:
     if row.outcome == "ok":
         return ""
     kind = row.error_type if row.outcome != "unsupported" else ""
-    first = row.message.strip().splitlines()[:1]
-    return ": ".join(filter(None, (kind, *first)))
+    return ": ".join(filter(None, (kind, first_line(row.message))))
 
 
 def cause_of(a: Row | None, b: Row | None, *, same: bool) -> Cause:
@@ -87,9 +88,11 @@ def cause_of(a: Row | None, b: Row | None, *, same: bool) -> Cause:
     """
     if a is None or b is None:
         return Cause(ONE_SIDE)
-    failed = b if b.outcome != "ok" else a
-    if failed.outcome != "ok":
-        return Cause(OUTCOME, said(failed))
+    if b.outcome != "ok":
+        return Cause(OUTCOME, said(b))
+    if a.outcome != "ok":
+        known = a.because if a.status == "expected" else ""
+        return Cause(OUTCOME, f"expected in A, because {known}" if known else said(a))
     unstable = [name for name, row in (("A", a), ("B", b)) if row.nondeterministic]
     if unstable:
         return Cause(CHANGES, f"in {' and '.join(unstable)}")

@@ -173,6 +173,11 @@ def _failing(a: Row, b: Row) -> str | None:
     return None
 
 
+def as_option(direction: str) -> str:
+    """A direction as `--fail-on` and JSON write it: `newly-divergent`."""
+    return direction.replace(" ", "-")
+
+
 def parse(named: str | Iterable[str]) -> frozenset[str]:
     """The directions that names stand for.
 
@@ -190,7 +195,7 @@ def parse(named: str | Iterable[str]) -> frozenset[str]:
     for name in names:
         wanted = " ".join(name.replace("-", " ").lower().split())
         if wanted not in known:
-            allowed = [spelled.replace(" ", "-") for spelled in known]
+            allowed = list(map(as_option, known))
             raise UserError(
                 f"unknown direction (got {name.strip() or 'nothing'}; "
                 f"allowed {', '.join(allowed)})",

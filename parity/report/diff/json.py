@@ -11,6 +11,7 @@ from typing import Any
 from parity.compare.metrics import Metrics
 from parity.record.encoding import dumps
 from parity.report.diff import wording
+from parity.report.diff.directions import as_option
 from parity.report.diff.facts import Side
 from parity.report.diff.model import Aligned, Cell, Change, Diff, Finding
 
@@ -29,7 +30,7 @@ def diff_json(diff: Diff) -> Iterator[str]:
         format: "parity-diff/1".
         verdict: a sentence that begins with "worse", "changed" or "ok".
         exit_code: of the command.
-        fail_on: the directions that make it 1.
+        fail_on: the directions that make it 1, as --fail-on takes them.
         a, b: record, environment (its name), facts (what paths ran in), run, missing.
         environment: what differs: name, a, b, and of lists removed and added.
         cases: how many both have.
@@ -46,7 +47,7 @@ def diff_json(diff: Diff) -> Iterator[str]:
         "format": FORMAT,
         "verdict": wording.verdict(diff),
         "exit_code": diff.exit_code,
-        "fail_on": sorted(diff.fail_on),
+        "fail_on": sorted(map(as_option, diff.fail_on)),
         "a": _side(diff.a),
         "b": _side(diff.b),
         "cases": diff.cases,
@@ -78,7 +79,7 @@ def change_dict(change: Change, diff: Diff) -> dict[str, Any]:
         "op": change.op,
         "path": change.path,
         "output": change.output,
-        "direction": change.direction,
+        "direction": as_option(change.direction),
         "worse": change.worse,
         "fails": change.fails(diff.fail_on),
         "expected": change.expected,
@@ -130,7 +131,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "direction": finding.direction,
+        "direction": as_option(finding.direction),
         "op": finding.op,
         "path": finding.path,
         "cause": finding.cause,

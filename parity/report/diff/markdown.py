@@ -52,7 +52,8 @@ def _finding(finding: Finding) -> Iterator[str]:
     worst = finding.worst
     yield f"\n#### {wording.tag(finding)}: {code(wording.headline(finding))}\n"
     if finding.because is not None:
-        yield f"\nexpected in B, because {link(finding.because, finding.link)}\n"
+        said = escaped(wording.expected(finding))
+        yield f"\n{said}, because {link(finding.because, finding.link)}\n"
     yield f"\n{'worst ' if len(finding.changes) > 1 else ''}{code(wording.row_id(worst))}\n"
     yield "\n| | A | B | change |\n|---|---:|---:|---|\n"
     for row in wording.quantities(worst):

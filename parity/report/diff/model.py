@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parity.compare.metrics import Metrics
-from parity.report.diff.directions import WORSE
+from parity.report.diff.directions import GOOD, WORSE
 from parity.report.diff.facts import FactChange, Side
 
 EvidenceKind = str
@@ -24,6 +24,7 @@ class Cell:
         grade: one of `casefile.case.GRADES`, None without an output.
         status: "ok", "expected", "finding" or "stale".
         detail: why it has that grade.
+        words: the line that the run's report has on it, "" if there is none.
         stage: where it failed, "" if it did not.
         said: exception type and first line of the message, or why it is unsupported.
         model: the named arithmetic model that holds it where what was declared does not.
@@ -46,6 +47,7 @@ class Cell:
     grade: str | None
     status: str
     detail: str
+    words: str
     stage: str
     said: str
     model: str
@@ -146,8 +148,16 @@ class Change:
 
     @property
     def expected(self) -> bool:
-        """Whether an expectation of B's case file says that B's side is as it is."""
+        """Whether an expectation of B's case file says that B's side is as it is.
+
+        Such a change fails no comparison, whatever that fails on.
+        """
         return self.b is not None and self.b.status == "expected"
+
+    @property
+    def better(self) -> bool:
+        """Whether it got better, be what it became expected or not."""
+        return self.direction in GOOD
 
     @property
     def worse(self) -> bool:
@@ -155,12 +165,8 @@ class Change:
         return self.direction in WORSE and not self.expected
 
     def fails(self, fail_on: frozenset[str]) -> bool:
-        """Whether it fails a comparison that fails on these directions.
-
-        An expectation accepts a grade or an outcome. It excuses what got worse, and says nothing of
-        the other directions: who fails on other bits means the expected rows, too.
-        """
-        return self.direction in fail_on and not (self.expected and self.direction in WORSE)
+        """Whether it fails a comparison that fails on these directions: what is expected never."""
+        return self.direction in fail_on and not self.expected
 
 
 @dataclass(frozen=True, slots=True)

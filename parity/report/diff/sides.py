@@ -65,7 +65,8 @@ def choose(
         case: only these cases: an id, a file, or a glob over them.
 
     Raises:
-        UserError: a record cannot be read, or it is not clear what is to be compared.
+        UserError: a record cannot be read, it is not clear what is to be compared, or that is the
+            same twice.
     """
     first = _opened(a)
     if b is None:
@@ -74,7 +75,19 @@ def choose(
     else:
         second = _opened(b)
         names = _one(first, a_env, "a"), _one(second, b_env, "b")
+        _refuse_itself(first, second, names)
     return _source(first, names[0], case), _source(second, names[1], case)
+
+
+def _refuse_itself(a: RunResult, b: RunResult, names: tuple[str, str]) -> None:
+    if a.record is None or b.record is None or names[0] != names[1]:
+        return
+    if a.record.samefile(b.record):
+        known = _environments(a)
+        hint = "parity diff A B compares two records"
+        if len(known) > 1:
+            hint = f"--a {known[0]} --b {known[1]} compares two of its environments"
+        raise UserError(f"{_name(b)}: is both A and B (environment {names[0]})", hint=hint)
 
 
 def _opened(run: Run) -> RunResult:

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from parity.report.diff import wording
 from parity.report.diff.detail import change_lines
-from parity.report.diff.directions import GOOD
 from parity.report.diff.model import Diff, Finding, NotComparable
 from parity.report.numbers import plural
 from parity.report.table import STYLES, folded
@@ -17,7 +16,12 @@ from parity.report.table import STYLES, folded
 FEW = 3
 """So many ids of a list are shown unless all are asked for."""
 
-_STYLES = {"worse": STYLES["finding"], "expected": STYLES["expected"], "changed": "bold"}
+_STYLES = {
+    "worse": STYLES["finding"],
+    "expected": STYLES["expected"],
+    "changed": "bold",
+    "better": STYLES["ok"],
+}
 
 
 def diff_lines(diff: Diff, width: int | None, *, verbose: bool = False) -> Iterator[Text]:
@@ -93,8 +97,7 @@ def _verdict(diff: Diff) -> Text:
 
 def _finding(diff: Diff, finding: Finding, width: int | None, *, verbose: bool) -> Iterator[Text]:
     tag = wording.tag(finding)
-    style = STYLES["ok"] if finding.direction in GOOD else _STYLES[tag]
-    line = Text.assemble((f"{tag}: ", style), wording.headline(finding))
+    line = Text.assemble((f"{tag}: ", _STYLES[tag]), wording.headline(finding))
     yield from folded(line, width, indent=0)
     if said := wording.because(finding):
         yield from folded(Text(said), width)

@@ -4,39 +4,89 @@ from __future__ import annotations
 
 from collections import Counter
 
-from parity.report.diff.directions import DIRECTIONS
+from parity.report.diff.directions import DIRECTIONS, FIXED, WORSE
 from parity.report.diff.facts import FactChange, Side
 from parity.report.diff.model import Cell, Change, Diff, Finding
-from parity.report.numbers import index, metric, plural
+from parity.report.numbers import factor, index, metric, plural
 
 _LONGEST = 120
 
 
 def verdict(diff: Diff) -> str:
-    """One line: what got worse, and how much else there is.
+    """One line: what fails, and how much else there is.
 
-    It begins with "worse", "changed" (something fails that is not worse: `fail_on`) or "ok".
+    It begins with "worse" (all that fails got worse), "changed" (something else fails, which
+    `fail_on` names) or "ok".
     """
     failing = list(diff.failing)
-    if failing:
-        head = "worse" if any(change.worse for change in failing) else "changed"
-        cases = len({change.case for change in failing})
-        head += f": {plural(len(failing), 'row')} in {plural(cases, 'case')}: {counted(failing)}"
-    elif any(change.worse for change in diff.changes):
-        head = "ok: nothing that --fail-on names"
-    else:
-        head = "ok: nothing got worse"
-    failing_ones = set(map(id, failing))
-    others = [change for change in diff.changes if id(change) not in failing_ones]
-    expected = sum(change.expected for change in others)
-    parts = [head]
-    if others:
-        some = f" ({expected} expected)" if expected else ""
-        parts.append(f"{len(others)} changed{' otherwise' if failing else ''}{some}")
-    left_out = sum(one.rows for one in diff.not_comparable)
+    accepted = _accepted(diff)
+    left_out = [one for one in diff.changes if one.worse and one.direction not in diff.fail_on]
+    said = {id(one) for one in (*failing, *accepted, *left_out)}
+    better = [one for one in diff.changes if one.better and id(one) not in said]
+    others = len(diff.changes) - len(said) - len(better)
+    parts = [_failing(failing) if failing else f"ok: {passed(diff)}"]
+    if accepted:
+        how = f"{_happened(diff)} as expected".strip()
+        parts.append(f"{len(accepted)} {how}: {counted(accepted)}")
     if left_out:
-        parts.append(f"{left_out} not comparable")
+        parts.append(f"{len(left_out)} got worse, which --fail-on leaves out: {counted(left_out)}")
+    if better:
+        parts.append(f"{len(better)} got better: {counted(better)}")
+    if others:
+        parts.append(f"{others} changed{' otherwise' if others < len(diff.changes) else ''}")
+    apart = sum(one.rows for one in diff.not_comparable)
+    parts += [f"{apart} not comparable"] if apart else []
     return "; ".join((*parts, f"{diff.unchanged} unchanged"))
+
+
+def sentence(diff: Diff) -> str:
+    """What the verdict means, in a sentence or two."""
+    failing, accepted = list(diff.failing), _accepted(diff)
+    expected = f"{plural(len(accepted), 'row')} {_happened(diff)} as expected" if accepted else ""
+    expected = " ".join(expected.split())
+    if not failing:
+        said = passed(diff)
+        said = f"{said[0].upper()}{said[1:]}"
+        return f"{said}; {expected}." if expected else f"{said}."
+    where = f"{plural(len(failing), 'row')} in {plural(len({one.case for one in failing}), 'case')}"
+    worse = all(change.worse for change in failing)
+    how = "got worse" if worse else "changed in a way that this comparison fails on"
+    return f"{where} {how}; {expected}." if expected else f"{where} {how}."
+
+
+def passed(diff: Diff) -> str:
+    """What can be said where nothing fails, in the directions that were asked for."""
+    unexpected = " that is not expected" if _accepted(diff) else ""
+    if diff.fail_on == WORSE:
+        return f"nothing got worse{unexpected}"
+    if diff.fail_on == frozenset(DIRECTIONS):
+        return f"nothing changed{unexpected}"
+    if not diff.fail_on:
+        return "nothing is asked for (--fail-on none)"
+    return f"no change{unexpected} is {named(diff.fail_on)}"
+
+
+def named(directions: frozenset[str]) -> str:
+    """`newly divergent or gone`."""
+    return " or ".join(name for name in DIRECTIONS if name in directions)
+
+
+def _failing(failing: list[Change]) -> str:
+    head = "worse" if all(change.worse for change in failing) else "changed"
+    cases = len({change.case for change in failing})
+    return f"{head}: {plural(len(failing), 'row')} in {plural(cases, 'case')}: {counted(failing)}"
+
+
+def _accepted(diff: Diff) -> list[Change]:
+    """What would fail if it were not expected."""
+    return [one for one in diff.changes if one.expected and one.direction in diff.fail_on]
+
+
+def _happened(diff: Diff) -> str:
+    """What happened to rows of the directions that were asked for; "" if that is no one thing."""
+    if diff.fail_on <= WORSE:
+        return "got worse"
+    return "changed" if diff.fail_on == frozenset(DIRECTIONS) else ""
 
 
 def counted(changes: list[Change]) -> str:
@@ -46,7 +96,9 @@ def counted(changes: list[Change]) -> str:
 
 
 def tag(finding: Finding) -> str:
-    """The word beside the colour: worse, expected, or changed."""
+    """The word beside the colour: worse, expected, changed, or better."""
+    if finding.worst.better:
+        return "better"
     if finding.because is not None:
         return "expected"
     return "worse" if finding.worse else "changed"
@@ -70,11 +122,19 @@ def shortened(text: str) -> str:
 
 
 def because(finding: Finding) -> str:
-    """Why it is expected, "" where it is not."""
+    """Why B's side is expected, "" where it is not."""
     if finding.because is None:
         return ""
     link = f" ({finding.link})" if finding.link else ""
-    return f"expected in B, because {finding.because}{link}"
+    return f"{expected(finding)}, because {finding.because}{link}"
+
+
+def expected(finding: Finding) -> str:
+    """What is expected: the change itself or, where it got better, what it falls short of."""
+    b = finding.worst.b
+    if finding.worst.better and b is not None:
+        return f"{b.verdict} in B, as expected"
+    return "expected in B"
 
 
 def side(name: str, of: Side) -> str:
@@ -125,7 +185,7 @@ def quantities(change: Change) -> list[tuple[str, str, str, str]]:
 
     def number(name: str, old: float | None, new: float | None) -> None:
         if old is not None or new is not None:
-            rows.append((name, metric(old), metric(new), _factor(old, new)))
+            rows.append((name, metric(old), metric(new), factor(old, new)))
 
     for name, what in (("max ulp vs f64", "max_ulp"), ("rms rel vs f64", "rms_rel")):
         number(name, *(getattr(c.f64, what) if c and c.f64 else None for c in (a, b)))
@@ -143,14 +203,6 @@ def quantities(change: Change) -> list[tuple[str, str, str, str]]:
 _YES = {True: "yes", False: "no"}
 
 
-def _factor(old: float | None, new: float | None) -> str:
-    """By which factor a number changed, "" where that says nothing."""
-    if not old or not new or old - old != 0 or new - new != 0:
-        return ""
-    factor = f"{new / old:.3g}"
-    return "" if factor == "1" else f"{factor} times"
-
-
 def remarks(change: Change) -> list[str]:
     """What is said of a change below its table."""
     lines = [apart(change)] if change.distance or change.unread else []
@@ -158,8 +210,12 @@ def remarks(change: Change) -> list[str]:
     for name, cell in (("A", change.a), ("B", change.b)):
         if cell is not None and cell.outcome != "ok":
             lines.append(f"{name}: {': '.join(filter(None, (cell.verdict, cell.said)))}")
+        elif cell is not None and cell.words:
+            lines.append(f"{name}: {cell.words}")
         elif cell is not None and cell.detail and cell.grade is not None:
             lines.append(f"{name}: {cell.grade}: {cell.detail}")
+    if change.direction == FIXED and change.b is not None and change.b.faithful:
+        lines.append("B: what the program declares is honoured")
     return lines
 
 

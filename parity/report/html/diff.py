@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.report.diff import wording
-from parity.report.diff.directions import DIRECTIONS, GOOD, WORSE
+from parity.report.diff.directions import DIRECTIONS, WORSE
 from parity.report.diff.facts import Side
 from parity.report.diff.model import Change, Diff, Finding, NotComparable
 from parity.report.html import glossary
@@ -17,7 +17,7 @@ from parity.report.html.cells import SIGNS
 from parity.report.html.changes import Changes, kind_of
 from parity.report.html.index import KINDS, formats
 from parity.report.html.page import STYLES, Page, write
-from parity.report.numbers import plural
+from parity.report.rerun import arguments
 
 SCRIPTS = (
     "page.js",
@@ -60,7 +60,7 @@ def diff_page(diff: Diff) -> Page:
         context={
             "diff": diff,
             "word": word,
-            "sentence": _sentence(diff),
+            "sentence": wording.sentence(diff),
             "exit_code": _exit_code(diff),
             "tally": _tally(findings),
             "sides": [_side("A", diff.a), _side("B", diff.b)],
@@ -83,17 +83,13 @@ def diff_page(diff: Diff) -> Page:
             "signs": SIGNS,
             "dtypes": formats(),
             "directions": DIRECTIONS,
-            "environments": [diff.a.environment, diff.b.environment],
+            "arguments": [
+                shlex.join(arguments(side.run, side.environment)) for side in (diff.a, diff.b)
+            ],
             "command": _command(diff),
         },
         details=changes.details(),
     )
-
-
-def tag(finding: Finding) -> str:
-    """One of `glossary.TAGS`."""
-    word = wording.tag(finding)
-    return "better" if word == "changed" and finding.direction in GOOD else word
 
 
 def _finding(number: int, finding: Finding, diff: Diff) -> dict[str, Any]:
@@ -102,7 +98,8 @@ def _finding(number: int, finding: Finding, diff: Diff) -> dict[str, Any]:
     columns = {name for change in finding.changes for name in _columns(change)}
     return {
         "finding": finding,
-        "tag": tag(finding),
+        "tag": wording.tag(finding),
+        "expected": _capital(wording.expected(finding)),
         "open": number < _OPEN and (finding.fails or finding.worse or len(diff.findings) <= _OPEN),
         "rows": len(finding.changes),
         "columns": columns | ({"change"} if any(how for *_, how in quantities) else set()),
@@ -134,17 +131,8 @@ def _short(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in names} | {"tag": one["tag"]}
 
 
-def _sentence(diff: Diff) -> str:
-    """What the verdict means, in words."""
-    failing = list(diff.failing)
-    rows, cases = len(failing), len({change.case for change in failing})
-    if not rows:
-        worse = any(change.worse for change in diff.changes)
-        return "Nothing changed that this comparison fails on." if worse else "Nothing got worse."
-    where = f"{plural(rows, 'row')} in {plural(cases, 'case')}"
-    if all(change.worse for change in failing):
-        return f"{where} got worse."
-    return f"{where} changed in a way that this comparison fails on."
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _exit_code(diff: Diff) -> str:
@@ -152,10 +140,11 @@ def _exit_code(diff: Diff) -> str:
     if diff.fail_on == WORSE:
         what = "what got worse and is not expected fails"
     elif diff.fail_on == frozenset(DIRECTIONS):
-        what = "any change fails"
+        what = "any change that is not expected fails"
+    elif diff.fail_on:
+        what = f"what is {wording.named(diff.fail_on)} and not expected fails"
     else:
-        named = [name for name in DIRECTIONS if name in diff.fail_on]
-        what = f"what is {' or '.join(named)} fails" if named else "nothing fails"
+        what = "nothing fails"
     return f"exit code {diff.exit_code}: {what}"
 
 

@@ -6,9 +6,10 @@ from parity.report.diff import causes, directions
 
 TAGS = {
     "worse": "It got worse, and no expectation accepts what it became.",
-    "expected": "An expectation of B's case file says that B's side is as it is.",
+    "expected": "An expectation of B's case file says that B's side is as it is; "
+    "it fails no comparison.",
     "changed": "Neither worse nor better.",
-    "better": "It got better.",
+    "better": "It got better, also where it still falls short as expected.",
 }
 """What a finding amounts to, as findings are counted."""
 

@@ -17,6 +17,7 @@ from parity.report.html.details import detail
 from parity.report.html.index import Index
 from parity.report.html.page import Detail, Page, write
 from parity.report.numbers import plural
+from parity.report.rerun import arguments
 from parity.report.summary import Alike, Tally, finding
 from parity.report.table import verdict_of
 
@@ -89,6 +90,9 @@ def run_page(result: RunResult) -> Page:
         index={
             **view.index.data(),
             "heatmap": view.columns,
+            "arguments": {
+                name: shlex.join(arguments(_recorded(result), name)) for name in result.environments
+            },
             "signs": {**SIGNS, "baseline": BASELINE},
         },
         details=view.details,
@@ -230,7 +234,7 @@ def _command(result: RunResult, files: Iterable[str]) -> str:
     if options.get("repeats", 1) > 1:
         command += ["--repeat", str(options["repeats"])]
     for name in result.environments:
-        command += ["--env", name] if name != "default" else []
+        command += arguments(_recorded(result), name)
     return shlex.join(command)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parity.report.diff import wording
 from parity.report.diff.compare import diff
 from parity.report.diff.model import Diff
 
@@ -173,7 +174,7 @@ class TestChanges:
             "1 of its elements are unspecified: A to B counts them, no grade does"
         )
 
-    def test_an_expectation_excuses_what_is_worse_and_nothing_else(self, maker: Any) -> None:
+    def test_what_is_expected_never_fails(self, maker: Any) -> None:
         known = {"status": "expected", "because": "known", "link": "https://example.org/1"}
         pair = maker.pair(
             {"eager": maker.gave([3, 4]), "jit": maker.gave([3, 4], "divergent", **known)},
@@ -189,8 +190,23 @@ class TestChanges:
         ]  # fmt: skip
         assert found.exit_code == 0
         assert [f.because for f in found.findings] == ["known", "known"]
-        assert diff(*pair, fail_on="newly-inaccurate").exit_code == 0
-        assert diff(*pair, fail_on="same-grade-but-other-bits").exit_code == 1
+        for fail_on in ("newly-inaccurate", "same-grade-but-other-bits", "any"):
+            assert diff(*pair, fail_on=fail_on).exit_code == 0
+
+    def test_what_became_better_is_better_also_where_it_is_expected(self, maker: Any) -> None:
+        failed = maker.failed() | {"status": "expected", "because": "cannot be read"}
+        known = {"status": "expected", "because": "known"}
+        found = diff(
+            *maker.pair({"jit": failed}, {"jit": maker.gave([3, 5], "divergent", **known)}, f64=F64)
+        )
+        (finding,) = found.findings
+        assert wording.tag(finding) == "better"
+        assert wording.headline(finding) == (
+            "recovered: dot_general on jit: outcome changed (expected in A, because cannot be read)"
+        )
+        assert wording.because(finding) == "divergent in B, as expected, because known"
+        said = wording.verdict(found)
+        assert said == "ok: nothing got worse; 1 got better: 1 recovered; 0 unchanged"
 
 
 class TestGroups:

@@ -73,7 +73,7 @@ class TestJson:
         change = flat["changes"][0]
         assert {
             "case": "cases/a.yaml::a", "environment_a": "default", "environment_b": "default",
-            "op": "dot_general", "path": "jit", "output": "out", "direction": "newly divergent",
+            "op": "dot_general", "path": "jit", "output": "out", "direction": "newly-divergent",
             "worse": True, "fails": True, "expected": False, "cause": "compiler changed",
             "grade_a": "identical", "grade_b": "divergent", "rms_rel_f64_b": 0.1,
             "max_abs_ab": 0.5, "hlo_sha256_a": "1" * 64,
@@ -105,7 +105,7 @@ class TestJson:
         table = list(csv.DictReader(io.StringIO("".join(render(found, "csv")))))
         keys = json.loads("".join(render(found, "json")))["changes"][0]
         assert (len(table), list(table[0])) == (8, list(keys))
-        assert table[0]["direction"] == "newly divergent"
+        assert table[0]["direction"] == "newly-divergent"
 
 
 class TestMarkdown:

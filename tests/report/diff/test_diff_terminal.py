@@ -26,7 +26,7 @@ class TestTerminal:
             "  cpu                 +fma",
             "",
             "worse: 7 rows in 7 cases: 6 newly divergent, 1 newly unsupported; "
-            "1 changed otherwise (1 expected); 1 not comparable; 6 unchanged",
+            "1 got worse as expected: 1 farther from f64; 1 not comparable; 6 unchanged",
             "",
             "worse: newly divergent: dot_general on jit in 6 cases: compiler changed",
         ]

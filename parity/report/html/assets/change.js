@@ -63,12 +63,14 @@ const CHANGES = {
   sqnr_db: (a, b) => (Number.isFinite(a) && Number.isFinite(b) && a !== b ? `${b > a ? '+' : ''}${general(b - a, 3)} dB` : ''),
 };
 
-/* By which factor a number changed, as wording.py has it. */
+/* By which factor a number changed, as numbers.py has it. */
 function factor(a, b) {
   const [old, now] = [a, b].map((value) => ((value ?? null) === null ? NaN : Number(value)));
   if (!old || !now || !Number.isFinite(old) || !Number.isFinite(now)) return '';
-  const times = general(now / old, 3);
-  return times === '1' ? '' : `${times} times`;
+  const less = Math.abs(now) < Math.abs(old), times = Number((less ? old / now : now / old).toPrecision(3));
+  if (times === 1) return '';
+  const text = times >= 100 && times < 1e7 ? times.toLocaleString('en-US', { maximumFractionDigits: 0 }) : general(times, 3);
+  return `${text} times${less ? ' less' : ''}`;
 }
 
 function threeColumns(rows, second = null) {

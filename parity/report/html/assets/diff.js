@@ -167,11 +167,11 @@ class DiffReport extends Frame {
     const row = this.byId.get(id);
     if (!row) return null;
     const read = (n) => detail(n, this.perChunk, (value) => value);
-    const { path } = row.finding, { environments, command } = this.index;
+    const { path } = row.finding, { arguments: how, command } = this.index;
     const page = {
       dtypes: this.index.dtypes, signs: this.index.signs, program: (n) => read(this.index.programs + n),
       others: this.rows.filter((other) => other.case === row.case), hashFor: (other) => this.hashFor(other),
-      command: (side) => `parity run ${quoted(`${row.case}[${path}]`)}${environments[side] === 'default' ? '' : ` --env ${quoted(environments[side])}`}`,
+      command: (side) => `parity run ${quoted(`${row.case}[${path}]`)}${how[side] && ` ${how[side]}`}`,
       compare: command && `${command} --case ${quoted(row.case)} --path ${quoted(path)} -v`,
     };
     return row.at === null ? thinView(row, page) : changeView(row, await read(row.at), page);

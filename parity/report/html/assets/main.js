@@ -74,7 +74,7 @@ class Report extends Frame {
     const number = this.numbers.get(id);
     if (number === undefined) return null;
     const one = await detail(number, this.perChunk, readCase);
-    const named = ({ environment }) => (environment && environment !== 'default' ? ` --env ${quoted(environment)}` : '');
+    const named = ({ environment }) => { const how = this.index.arguments[environment || 'default']; return how ? ` ${how}` : ''; };
     return caseView(one, {
       dtypes: this.index.dtypes, several: this.index.environments.length > 1,
       command: (row) => `parity run ${quoted(`${id}[${row.path}]`)}${named(row)}`,
