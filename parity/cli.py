@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import signal
+import sqlite3
 import sys
 import threading
 import traceback
@@ -23,7 +24,9 @@ from parity.commands.run import run
 from parity.commands.selection import exit_code, selected, selectors
 from parity.commands.show import show
 from parity.commands.stdout import mute, write
+from parity.commands.values import Choice
 from parity.errors import NothingSelected, UserError
+from parity.record.schema import DAMAGED_HINT, damaged
 from parity.report.numbers import plural
 
 if TYPE_CHECKING:
@@ -130,7 +133,7 @@ def new(op: str, output: str | None) -> int:
 
 
 @commands.command("import")
-@click.argument("source", type=click.Choice(["jax-harnesses"]))
+@click.argument("source", type=Choice(["jax-harnesses"]))
 @click.option(
     "--group", "groups", multiple=True, required=True, help="One or more of JAX's groups."
 )
@@ -241,18 +244,28 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         complain([error])
         return USAGE
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
+            return _fault()
+        complain([UserError(f"the record {damaged(error)}", hint=DAMAGED_HINT)])
+        return USAGE
     except (click.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - whatever was not foreseen is our own fault
-        traceback.print_exc()
-        print(
-            "\nerror: this is a fault of parity itself, not of your case; "
-            "please report it with the lines above",
-            file=sys.stderr,
-        )
-        return FAULT
+        return _fault()
     return code if isinstance(code, int) else OK
+
+
+def _fault() -> int:
+    """What is said of the exception that is being handled, none of which was foreseen."""
+    traceback.print_exc()
+    print(
+        "\nerror: this is a fault of parity itself, not of your case; "
+        "please report it with the lines above",
+        file=sys.stderr,
+    )
+    return FAULT
 
 
 def _usage_error(error: click.UsageError) -> UserError:

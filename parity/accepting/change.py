@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+
+from packaging.version import Version
 
 from parity.accepting.choice import Taken
 from parity.accepting.edits import Edits
@@ -17,8 +19,11 @@ from parity.accepting.evidence import Evidence, Seen, text_of
 from parity.casefile.load import load
 from parity.casefile.problem import Problem
 from parity.compare.rows import Row
-from parity.errors import CaseFileError, ParityFault
+from parity.errors import CaseFileError, ParityFault, UserError
 from parity.report.table import verdict_of
+
+_TELLING = ("jax", "tensorflow")
+"""Packages whose versions tell environments apart."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ def change(evidence: Evidence, edits: Edits, taken: Collection[Taken] = ()) -> C
         taken: the rows that must be as expected after it.
 
     Raises:
-        CaseFileError: the text cannot be edited so, or another environment would not bear it.
+        CaseFileError: the text cannot be edited so.
+        UserError: another environment would not bear it.
         ParityFault: the edits do not do what they are for.
     """
     try:
@@ -89,25 +95,61 @@ def change(evidence: Evidence, edits: Edits, taken: Collection[Taken] = ()) -> C
     if [case.id for case in cases] != [case.id for case in evidence.cases]:
         raise ParityFault(f"{evidence.document.file}: the edit changes which cases there are")
     wanted = {(id(one.seen), one.row.path, one.row.output) for one in taken}
-    for before, after in zip(evidence.seen, evidence.judged(cases), strict=True):
-        for old, new in zip(before.rows, after.rows, strict=True):
-            is_taken = (id(before), old.path, old.output) in wanted
-            if new.is_finding and (is_taken or not old.is_finding):
-                raise _not_borne(evidence, after, new)
+    obstacles = [
+        (after, new)
+        for before, after in zip(evidence.seen, evidence.judged(cases), strict=True)
+        for old, new in zip(before.rows, after.rows, strict=True)
+        if new.is_finding and (not old.is_finding or (id(before), old.path, old.output) in wanted)
+    ]
+    if obstacles:
+        raise _not_borne(evidence, obstacles, taken)
     return Change(evidence, text)
 
 
-def _not_borne(evidence: Evidence, seen: Seen, row: Row) -> Exception:
-    where = f"{row.case}[{row.path}]"
+def _not_borne(
+    evidence: Evidence, obstacles: Sequence[tuple[Seen, Row]], taken: Collection[Taken]
+) -> Exception:
+    """Why an edit is not made: all that would fail after it, and where what is accepted holds."""
     if len({one.environment for one in evidence.seen}) == 1:
+        _, row = obstacles[0]
+        where = f"{row.case}[{row.path}]"
         return ParityFault(f"{where} is {verdict_of(row)} and would be {row.status} after the edit")
-    versions = [f"{n}=={seen.versions[n]}" for n in ("jax", "tensorflow") if n in seen.versions]
-    what = (
-        f"what is accepted does not hold in every environment of the record: {where} would be "
-        f"{row.status}, {verdict_of(row)}, in {seen.environment} ({', '.join(versions)})"
+    lines = [
+        f"\n  {row.case}[{row.path}] would be {row.status}, {verdict_of(row)}, "
+        f"in {seen.environment} ({', '.join(_versions(seen))})"
+        for seen, row in obstacles
+    ]
+    against = {seen.environment: seen for seen, _ in obstacles}
+    holds = {one.seen.environment: one.seen for one in taken}
+    holds = {name: seen for name, seen in holds.items() if name not in against}
+    what = "what is accepted does not hold in every environment of the record:"
+    return UserError(
+        f"{evidence.document.file}: {what}{''.join(lines)}",
+        hint=_where_it_holds(list(holds.values()), list(against.values())),
     )
-    hint = 'say with --when where it holds, such as --when jax=">=0.7"'
-    return CaseFileError(what, file=evidence.document.file, hint=hint)
+
+
+def _versions(seen: Seen) -> list[str]:
+    return [f"{n}=={seen.versions[n]}" for n in _TELLING if n in seen.versions]
+
+
+def _where_it_holds(holds: Sequence[Seen], fails: Sequence[Seen]) -> str:
+    """The `--when` that tells the environments in which it holds from the others, if one does."""
+    if not holds:
+        return "accept what each environment gives apart, each with its own --when"
+    names = ", ".join(seen.environment for seen in holds)
+    for package in _TELLING:
+        inside, outside = (
+            [Version(seen.versions[package]) for seen in side if package in seen.versions]
+            for side in (holds, fails)
+        )
+        if not inside or len(inside) < len(holds) or len(outside) < len(fails):
+            continue
+        if min(inside) > max(outside):
+            return f'it holds in {names}: --when {package}=">={min(inside)}"'
+        if max(inside) < min(outside):
+            return f'it holds in {names}: --when {package}="<{min(outside)}"'
+    return f"it holds in {names}: say with --when what tells that from the others"
 
 
 def _lines(text: str) -> list[str]:

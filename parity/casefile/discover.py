@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from parity.casefile.problem import nearest
 from parity.errors import UserError
 
 SUFFIXES = (".yaml", ".yml")
@@ -29,7 +30,10 @@ def discover(paths: Iterable[Path | str]) -> list[Path]:
 
 def _existing(path: Path) -> Path:
     if not path.exists():
-        raise UserError(f"{path}: no such file or folder", hint="parity run cases/")
+        beside = sorted(os.listdir(path.parent)) if path.parent.is_dir() else []
+        name = nearest(path.name, (one for one in beside if one != path.name))
+        hint = f"did you mean '{path.with_name(name)}'?" if name else "parity run cases/"
+        raise UserError(f"{path}: no such file or folder", hint=hint)
     return path
 
 

@@ -17,6 +17,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from parity.casefile.discover import SUFFIXES
 from parity.casefile.problem import Location, Problem
 from parity.errors import CaseFileError
 
@@ -251,6 +252,8 @@ def _syntax(error: MarkedYAMLError, file: Path) -> CaseFileError:
         what, hint = "not YAML: a tab may not indent a line", "indent with spaces"
     elif "another document" in problem:
         what, hint = "more than one YAML document", "write one file per case file"
+    elif file.suffix not in SUFFIXES:
+        hint = f"a case file ends in {' or '.join(SUFFIXES)}; is this one?"
     mark = error.problem_mark or error.context_mark
     return CaseFileError(what, file=file, line=mark.line + 1, col=mark.column + 1, hint=hint)
 

@@ -71,8 +71,14 @@ def listed(names: Iterable[object]) -> str:
 
 def did_you_mean(name: object, allowed: Iterable[str]) -> str | None:
     """The hint for a name that is close to an allowed one, None if none is."""
-    near = difflib.get_close_matches(str(name), list(allowed), n=1, cutoff=0.6)
-    if not near:
-        folded = {candidate.casefold(): candidate for candidate in allowed}
-        near = [folded[str(name).casefold()]] if str(name).casefold() in folded else []
-    return f"did you mean '{near[0]}'?" if near else None
+    near = nearest(name, allowed)
+    return None if near is None else f"did you mean '{near}'?"
+
+
+def nearest(name: object, allowed: Iterable[str]) -> str | None:
+    """The allowed name that is close to a name, None if none is."""
+    known = list(allowed)
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    if near:
+        return near[0]
+    return {one.casefold(): one for one in known}.get(str(name).casefold())

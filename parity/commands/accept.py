@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from parity.casefile.case import GRADES
+from parity.casefile.problem import did_you_mean
 from parity.commands.stdout import shape, split, write
 from parity.errors import NothingSelected, UserError
 from parity.report.numbers import plural
@@ -91,9 +93,11 @@ def accept(
     from parity.accepting.source import opened
 
     names = split(paths)
+    missing = [name for name, of in (("--case", case), ("--path", names)) if of is None]
     if case is None or names is None:
         raise UserError(
-            "--case and --path say what is accepted",
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: "
+            "both say what is accepted",
             hint="--case '*' --path jit takes every case on one path",
         )
     source = opened(record)
@@ -105,7 +109,7 @@ def accept(
         when=_when(when),
         worse=source.worse,
     )
-    terms = Terms(because=_line(reason), link=link, until=_day(until), when=wanted.when)
+    terms = Terms(because=_line(reason), link=_address(link), until=_day(until), when=wanted.when)
     changes, left_out, rows = [], [], 0
     files = gather(source.record, case=case, paths=names)
     for evidence in files:
@@ -228,6 +232,12 @@ def _line(reason: str | None) -> str:
     return line
 
 
+def _address(link: str | None) -> str | None:
+    if link is not None and not re.fullmatch(r"https?://[^\s/]+\S*", link):
+        raise UserError(f"wrong --link (got {link}; allowed an address, https://…)")
+    return link
+
+
 def _day(until: str | None) -> datetime.date | None:
     if until is None:
         return None
@@ -245,7 +255,10 @@ def _grades(given: str | None) -> tuple[str, ...]:
     names = tuple(split(given) or ())
     for name in names:
         if name not in GRADES:
-            raise UserError(f"unknown grade (got {name}; allowed {', '.join(GRADES)})")
+            raise UserError(
+                f"unknown grade (got {name}; allowed {', '.join(GRADES)})",
+                hint=did_you_mean(name, GRADES),
+            )
     return names
 
 

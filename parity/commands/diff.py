@@ -10,6 +10,7 @@ from textwrap import fill
 import click
 
 from parity.commands.stdout import shape, split, write
+from parity.commands.values import Choice
 from parity.report.diff.directions import DIRECTIONS, WORSE, as_option, parse
 
 FORMATS = ("table", "json", "csv", "markdown")
@@ -47,7 +48,7 @@ _EPILOG = "\n\n".join(
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(FORMATS),
+    type=Choice(FORMATS),
     default="table",
     help="How it is written to stdout [table].",
 )

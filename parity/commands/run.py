@@ -13,6 +13,7 @@ from parity.commands.codes import USAGE
 from parity.commands.selection import exit_code, selected, selectors
 from parity.commands.show import rendered
 from parity.commands.stdout import write
+from parity.commands.values import Bytes, Choice
 from parity.config import KEEP, load_config
 from parity.report.render import FORMATS
 
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=float, metavar="S", help="Seconds that a path may take [300].")
 @click.option(
     "--fail-on",
-    type=click.Choice(GRADES),
+    type=Choice(GRADES),
     help="The mildest grade that is a finding [divergent].",
 )
 @click.option("--out", metavar="DIR", help="Keep a record of the run in this folder.")
 @click.option(
     "--keep",
-    type=click.Choice(KEEP),
+    type=Choice(KEEP),
     help="Which outputs the record keeps, as raw bits [non-identical].",
 )
 @click.option("--resume", metavar="RECORD", help="Go on with the run of this record.")
@@ -52,7 +53,10 @@ if TYPE_CHECKING:
     "--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler (tcp://…)."
 )
 @click.option(
-    "--memory", type=int, metavar="BYTES", help="Memory that a path may take beside its libraries'."
+    "--memory",
+    type=Bytes(),
+    metavar="BYTES",
+    help="Memory that a path may take beside its libraries', such as 8G.",
 )
 @click.option(
     "--repeat",
@@ -66,7 +70,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(FORMATS),
+    type=Choice(FORMATS),
     default="table",
     help="How the result is written to stdout [table].",
 )

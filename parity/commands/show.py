@@ -11,6 +11,7 @@ import click
 
 from parity.commands.codes import complain
 from parity.commands.stdout import shape, split, write
+from parity.commands.values import Choice
 from parity.errors import UserError
 from parity.report.render import FORMATS
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(FORMATS),
+    type=Choice(FORMATS),
     default="table",
     help="How it is written to stdout [table].",
 )

@@ -112,8 +112,10 @@ class Gateway:
             )
         except (OSError, EOFError) as error:
             self._group.terminate(timeout=1.0)
+            told = isinstance(error, FileNotFoundError | PermissionError)
+            why = str(error) if told else "it ended before it answered; is it a Python?"
             raise WorkerStartError(
-                f"cannot start {setting.python}: {error}",
+                f"cannot start {setting.python}: {why}",
                 hint="--python takes the path of a Python 3.11+ interpreter that has JAX",
             ) from error
 

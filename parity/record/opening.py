@@ -137,6 +137,10 @@ def reopen(file: Path) -> Database:
 
 
 def _see_that_it_is_there(file: Path) -> None:
+    if file.is_dir():
+        records = sorted(file.glob("[0-9]*.sqlite"))
+        hint = f"its newest record is {records[-1]}" if records else "it has no record"
+        raise UserError(f"{file}: is a folder, not a record", hint=hint)
     if not file.is_file():
         raise UserError(f"{file}: no such record", hint="parity run --out DIR writes one")
 

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from parity.casefile.problem import did_you_mean
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row, as_dict
 from parity.errors import NothingSelected
@@ -130,7 +131,8 @@ def open_record(
         if not cases:
             of = f" of {' or '.join(paths)}" if paths is not None else ""
             where = f" in '{case}'" if case is not None else ""
-            raise NothingSelected(f"{file}: has no row{of}{where}")
+            hint = _known(db, case, paths)
+            raise NothingSelected(f"{file}: has no row{of}{where}", hint=hint)
     return RunResult(
         environments_of(db),
         cases,
@@ -138,6 +140,19 @@ def open_record(
         interrupted="finished" not in facts or facts["interrupted"] == "1",
         record=Path(file),
     )
+
+
+def _known(db: Database, case: str | None, paths: Sequence[str] | None) -> str | None:
+    """What a record has instead of what was asked for."""
+    found = db.execute("SELECT DISTINCT path FROM results WHERE kind = 'path' ORDER BY rowid")
+    known = [path for (path,) in found]
+    if paths is not None and not set(paths) & set(known):
+        near = did_you_mean(paths[0], known)
+        return near or f"its paths are {', '.join(known)}"
+    ids = [id_ for (id_,) in db.execute("SELECT id FROM cases ORDER BY id")]
+    files = dict.fromkeys(id_.partition("::")[0] for id_ in ids)
+    names = dict.fromkeys(id_.partition("::")[2].partition(":")[0] for id_ in ids)
+    return None if case is None else did_you_mean(case, [*names, *files, *ids])
 
 
 def environments_of(db: Database) -> dict[str, dict[str, str]]:

@@ -167,6 +167,11 @@ class _Database(Protocol):
     def execute(self, sql: str, /) -> sqlite3.Cursor: ...
 
 
+def damaged(error: sqlite3.DatabaseError) -> str:
+    """What is said of a record that SQLite cannot make sense of."""
+    return f"is damaged or incomplete ({error})"
+
+
 def check(db: _Database, file: Path) -> None:
     """See that a database is a record that this version can read.
 
@@ -179,9 +184,14 @@ def check(db: _Database, file: Path) -> None:
     except sqlite3.OperationalError as error:
         raise UserError(f"{file}: cannot be read ({error})") from None
     except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
+            raise UserError(f"{file}: {damaged(error)}", hint=DAMAGED_HINT) from None
         raise UserError(f"{file}: is not a record ({error})", hint=_HINT) from None
     if identity != APPLICATION_ID:
-        raise UserError(f"{file}: is not a record (another kind of SQLite file)", hint=_HINT)
+        what = "another kind of SQLite file"
+        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchone():
+            what = "it looks like parity's cache, which lies beside the records"
+        raise UserError(f"{file}: is not a record ({what})", hint=_HINT)
     if version != SCHEMA_VERSION:
         newer = version > SCHEMA_VERSION
         older = "the version that wrote it reads it: SELECT value FROM run WHERE key = 'parity'"
@@ -192,4 +202,5 @@ def check(db: _Database, file: Path) -> None:
         )
 
 
+DAMAGED_HINT = "copy it again, with the -wal file beside it if there is one, or run again"
 _HINT = "records are the .sqlite files that `parity run --out DIR` writes"

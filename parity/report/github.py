@@ -20,7 +20,7 @@ from parity.errors import CaseFileError, UserError
 from parity.report.comment import run_markdown
 from parity.report.html.characters import spelled
 from parity.report.numbers import plural
-from parity.report.summary import Alike, Tally, counts, finding, last_line
+from parity.report.summary import Alike, Tally, badness, counts, finding, last_line
 from parity.report.table import expectations, verdict_of
 
 if TYPE_CHECKING:
@@ -42,33 +42,45 @@ _SECONDS = 5
 
 
 def workflow_commands(result: RunResult) -> Iterator[str]:
-    """One command for the findings of each cause, the worst first, and a last line for the log.
+    """One command for the findings of each cause in a file, the worst first, and lines for the log.
 
     What fails is an error at the line of the worst case or, where an expectation is stale, of that
     expectation. What is expected asks for nothing and makes one notice in all.
     """
     tally, places = Tally(), dict[tuple[str, str], int]()
+    files: dict[str, Tally] = {}
     for _, group in groupby(enumerate(result.cases), key=lambda pair: pair[1].case.id):
         pairs = list(group)
-        tally.add([one for _, one in pairs])
+        results = [one for _, one in pairs]
+        tally.add(results)
+        files.setdefault(results[0].case.id.partition("::")[0], Tally()).add(results)
         places |= {(one.case.id, one.environment): place for place, one in pairs}
-    findings = tally.findings()
+    findings = _by_file(files.values())
     errors = [_interrupted(result)] if result.interrupted else []
     shown = findings[: PER_STEP - len(errors)]
     if len(shown) < len(findings):
         shown.pop()
-    for alike in shown:
+    for alike in sorted(shown, key=lambda one: badness(one.worst)):
         place = places[alike.worst.case, alike.worst.environment]
         errors.append(_error(result, result.cases[place], alike))
     left = findings[len(shown) :]
     if left:
         rows = plural(sum(alike.rows for alike in left), "row")
-        said = f"{len(left)} more causes of findings, {rows}: not shown here, since GitHub shows "
+        said = f"{len(left)} more findings, {rows}: not shown here, since GitHub shows "
         errors.append(command("error", f"{said}{PER_STEP} errors of a step", title=_title("more")))
     yield from errors
     yield from _expected(tally)
     yield _plain(counts(result, tally).plain)
-    yield _plain(last_line(result, tally, findings[0].worst.case if findings else None).plain)
+    worst = tally.findings()
+    yield _plain(last_line(result, tally, worst[0].worst.case if worst else None).plain)
+
+
+def _by_file(tallies: Iterable[Tally]) -> list[Alike]:
+    """What fails of each file by cause: the worst of each file first, then the others."""
+    of_files = [tally.findings() for tally in tallies]
+    ranked = [(rank, alike) for found in of_files for rank, alike in enumerate(found)]
+    ranked.sort(key=lambda one: (one[0] > 0, badness(one[1].worst)))
+    return [alike for _, alike in ranked]
 
 
 def mistakes(errors: Iterable[UserError]) -> Iterator[str]:

@@ -287,15 +287,31 @@ class TestEnvironments:
         code, out, err = invoke(*arguments)
         assert (code, out) == (2, "")
         assert err == (
-            "cases/d.yaml: what is accepted does not hold in every environment of the record: "
-            "cases/d.yaml::d[jit] would be stale, identical, in old (jax==0.6.0)\n"
-            'hint: say with --when where it holds, such as --when jax=">=0.7"\n'
+            "error: cases/d.yaml: what is accepted does not hold in every environment of the "
+            "record:\n"
+            "  cases/d.yaml::d[jit] would be stale, identical, in old (jax==0.6.0)\n"
+            'hint: it holds in new: --when jax=">=0.7.1"\n'
         )
         assert FILE.read_text() == HEAD
         assert accepted(record, "--when", "jax=>=0.7") == (
             'expect:\n  - path: jit\n    when: {jax: ">=0.7"}\n'
             "    grade: divergent\n    because: known\n"
         )
+
+    def test_the_hint_names_the_side_in_which_it_holds_and_every_obstacle_is_listed(
+        self, invoke: Invoke, run: Run, gives: Gives
+    ) -> None:
+        gives("jit", 11.25, environment="old")
+        record = run(HEAD + "sweep: {seed: [1, 2]}\n", *ENVIRONMENTS)
+        code, _, err = invoke(
+            "accept", record, "--case", "*", "--path", "jit", "--reason", "x", "--yes"
+        )
+        assert code == 2
+        assert err.splitlines()[1:] == [
+            "  cases/d.yaml::d:seed=1[jit] would be stale, identical, in new (jax==0.7.1)",
+            "  cases/d.yaml::d:seed=2[jit] would be stale, identical, in new (jax==0.7.1)",
+            'hint: it holds in old: --when jax="<0.7.1"',
+        ]
 
     def test_grades_that_differ_are_both_expected(
         self, invoke: Invoke, run: Run, gives: Gives, accepted: Accepted

@@ -126,7 +126,7 @@ class TestAsking:
         [
             (
                 [],
-                "--case and --path say what is accepted\n"
+                "--case and --path are missing: both say what is accepted\n"
                 "hint: --case '*' --path jit takes every case on one path\n",
             ),
             (
@@ -134,6 +134,20 @@ class TestAsking:
                 "an entry needs a reason\nhint: --reason 'why it is accepted'\n",
             ),
             (["--case", "*", "--path", "jit", "--reason", " "], "--reason is empty\n"),
+            (
+                ["--case", "*"],
+                "--path is missing: both say what is accepted\nhint: --case '*' --path "
+                "jit takes every case on one path\n",
+            ),
+            (
+                ["--path", "jit"],
+                "--case is missing: both say what is accepted\nhint: --case '*' "
+                "--path jit takes every case on one path\n",
+            ),
+            (
+                ["--case", "*", "--path", "jit", "--reason", "x", "--link", "foo"],
+                "wrong --link (got foo; allowed an address, https://…)\n",
+            ),
             (["--remove"], "--remove stands beside --stale only\n"),
             (
                 ["--worse", "--better"],

@@ -53,8 +53,7 @@ class TestUsage:
             ),
             (
                 ["run", "--format", "yaml"],
-                "error: Invalid value for '--format': 'yaml' is not one of 'table', 'json', 'csv', "
-                "'markdown', 'github'\nhint: see parity run --help\n",
+                "error: unknown --format (got yaml; allowed table, json, csv, markdown, github)\n",
             ),
             (
                 ["run", "--paths", "eager,jitt"],

@@ -83,7 +83,11 @@ class TestShow:
         ("arguments", "code", "message"),
         [
             (["{record}", "--case", "z*"], 5, "error: {record}: has no row in 'z*'\n"),
-            (["{record}", "--path", "jti"], 5, "error: {record}: has no row of jti\n"),
+            (
+                ["{record}", "--path", "jti"],
+                5,
+                "error: {record}: has no row of jti\nhint: did you mean 'jit'?\n",
+            ),
             (
                 ["nowhere"],
                 2,

@@ -140,7 +140,22 @@ class TestOpenRecord:
     def test_no_such_part(self, file: Path, selection: dict[str, Any], message: str) -> None:
         with pytest.raises(NothingSelected) as caught:
             open_record(file, **selection)
-        assert str(caught.value) == f"{file}: {message}"
+        assert caught.value.message == f"{file}: {message}"
+
+    @pytest.mark.parametrize(
+        ("selection", "hint"),
+        [
+            ({"paths": ["ji"]}, "did you mean 'jit'?"),
+            ({"paths": ["x"]}, "its paths are eager, jit"),
+            ({"case": "zzz"}, None),
+        ],
+    )
+    def test_what_there_is_instead(
+        self, file: Path, selection: dict[str, Any], hint: str | None
+    ) -> None:
+        with pytest.raises(NothingSelected) as caught:
+            open_record(file, **selection)
+        assert caught.value.hint == hint
 
     def test_words_are_of_the_paths_that_are_shown(self, file: Path) -> None:
         assert open_record(file, paths=["jit"]).cases[1].words == (

@@ -3,12 +3,16 @@ from __future__ import annotations
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from parity import cli
 from parity.compare.metrics import Metrics
 from parity.errors import UserError
 from parity.paths import Probe
+from parity.record.cache import Cache
+from parity.record.opening import read
 from parity.record.schema import (
     APPLICATION_ID,
     METRICS,
@@ -95,6 +99,55 @@ def test_another_kind_of_database_is_refused() -> None:
         "r.sqlite: is not a record (another kind of SQLite file)\n"
         "hint: records are the .sqlite files that `parity run --out DIR` writes"
     )
+
+
+def test_the_cache_is_named(tmp_path: Path, make_result: Any) -> None:
+    file = tmp_path / "cache.sqlite"
+    result, outputs = make_result()
+    with Cache(tmp_path) as cache:
+        cache.put("k", result, {}, outputs)
+    with pytest.raises(UserError, match="it looks like parity's cache, which lies beside the rec"):
+        read(file)
+
+
+def test_a_folder_names_its_newest_record(tmp_path: Path) -> None:
+    for day in (1, 2):
+        (tmp_path / f"2026-01-0{day}T00-00-00.sqlite").touch()
+    (tmp_path / "cache.sqlite").touch()
+    with pytest.raises(UserError) as caught:
+        read(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: is a folder, not a record\n"
+        f"hint: its newest record is {tmp_path}/2026-01-02T00-00-00.sqlite"
+    )
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
+def test_a_part_of_a_record_is_damaged(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: float
+) -> None:
+    file = tmp_path / "r.sqlite"
+    whole = example.read_bytes()
+    file.write_bytes(whole[: int(kept * len(whole))])
+    assert cli.invoke(["show", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert "is damaged or incomplete (database disk image is malformed)\nhint: copy it" in err
+
+
+def test_a_page_that_is_overwritten_is_damage(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "r.sqlite"
+    whole = bytearray(example.read_bytes())
+    whole[len(whole) // 4 :] = b"\xff" * (len(whole) - len(whole) // 4)
+    file.write_bytes(whole)
+    assert cli.invoke(["show", str(file)]) == 2
+    assert "damaged or incomplete" in capsys.readouterr().err
+
+
+@pytest.fixture
+def example() -> Path:
+    return Path(__file__).parents[2] / "reports" / "example" / "record.sqlite"
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:

@@ -134,6 +134,30 @@ def test_a_stale_expectation_is_shown_at_its_line(maker: Any) -> None:
     assert (stale["line"], stale["title"]) == ("22", "parity: stale: jit identical")
 
 
+def test_each_file_that_fails_has_an_annotation_of_its_own(maker: Any) -> None:
+    one, off = {"out": np.float32([1])}, {"out": np.float32([3])}
+    ids = [f"cases/{file}.yaml::{file}:k={k}" for file in "ab" for k in (1, 2)]
+    run = maker.run(*(maker.result(id_, {"eager": one, "jit": off}) for id_ in ids))
+    errors = [(at["file"], said) for name, at, said in commands(run) if name == "error"]
+    assert [file for file, _ in errors] == ["cases/a.yaml", "cases/b.yaml"]
+    for (_, said), id_ in zip(errors, (ids[0], ids[2]), strict=True):
+        assert said.startswith("jit divergent in 2 cases, at worst 2 (1.258e+07 ulp)")
+        assert said.endswith(f"\nworst: {id_}[jit]")
+
+
+def test_of_many_findings_each_file_shows_one_first(maker: Any) -> None:
+    one = {"out": np.float32([1])}
+    many = [
+        maker.result(f"cases/a.yaml::a:k={k}", {"eager": one, f"p{k}": {"out": np.float32([9])}})
+        for k in range(20)
+    ]
+    mild = maker.result("cases/z.yaml::z", {"eager": one, "jit": {"out": np.float32([1.5])}})
+    errors = [at for name, at, _ in commands(maker.run(*many, mild)) if name == "error"]
+    assert len(errors) == 10
+    assert [at["file"] for at in errors[:-1]] == [*["cases/a.yaml"] * 8, "cases/z.yaml"]
+    assert errors[-1]["title"] == "parity: more"
+
+
 def test_no_more_than_github_shows(maker: Any) -> None:
     one = {"out": np.float32([1])}
     results = [
@@ -146,13 +170,12 @@ def test_no_more_than_github_shows(maker: Any) -> None:
     found = commands(maker.run(*results))
     assert len(found) == PER_STEP
     assert found[-1][2] == (
-        "16 more causes of findings, 16 rows: "
-        "not shown here, since GitHub shows 10 errors of a step"
+        "16 more findings, 16 rows: not shown here, since GitHub shows 10 errors of a step"
     )
     cut_short = commands(maker.run(*results, wanted=30, interrupted=True))
     assert len(cut_short) == PER_STEP
     assert cut_short[0][2] == "interrupted after 25 of 30 results"
-    assert cut_short[-1][2].startswith("17 more causes")
+    assert cut_short[-1][2].startswith("17 more findings")
     assert len(commands(maker.run(*results[:PER_STEP]))) == PER_STEP
 
 

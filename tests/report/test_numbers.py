@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from parity.report.numbers import element, index, metric, plural
+from parity.report.numbers import element, factor, index, metric, plural
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,27 @@ def test_metrics_keep_four_digits(value: float | None, text: str) -> None:
 )
 def test_elements_are_told_from_their_neighbours(value: object, dtype: str, text: str) -> None:
     assert element(value, dtype) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (1557.0, 0.1279, "12,200 times less"),  # 12173.6
+        (0.1279, 1557.0, "12,200 times"),
+        (2.0, 4.0, "2 times"),
+        (4.0, 2.0, "2 times less"),
+        (3.0, 1.0, "3 times less"),
+        (1000.0, 1001.0, ""),
+        (1.0, 1e9, "1e+09 times"),
+        (1.0, 250.0, "250 times"),
+        (0.0, 1.0, ""),
+        (None, 1.0, ""),
+        (1.0, math.nan, ""),
+        (math.inf, 1.0, ""),
+    ],
+)
+def test_a_factor_is_never_below_one(old: float | None, new: float | None, text: str) -> None:
+    assert factor(old, new) == text
 
 
 def test_an_index_has_no_spaces() -> None:

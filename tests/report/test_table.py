@@ -154,6 +154,7 @@ def test_a_stale_expectation_is_named(maker: Any) -> None:
         {"eager": {"out": np.float32([1])}, "jit": {"out": np.float32([1])}},
         expect=[maker.expectation("jit", "divergent", "excess-precision")],
     )
+    assert text(result).count("cases/a.yaml:12 expects divergent, came identical") == 1
     assert "  stale: jit: cases/a.yaml:12 expects divergent, came identical" in text(result)
 
 

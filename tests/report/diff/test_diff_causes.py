@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from parity.report.diff.causes import CAUSES, cause_of
+
+
+def test_what_was_expected_of_a_failure_that_is_over_is_its_cause(maker: Any) -> None:
+    known = {"status": "expected", "because": "no kernel"}
+    a, b = (maker.row("jit", made) for made in (maker.failed(said="cannot"), maker.gave([1])))
+    assert cause_of(a, b, same=False).why == "E: cannot"
+    assert cause_of(replace(a, **known), b, same=False).why == "expected in A, because no kernel"
+    assert cause_of(b, replace(a, **known), same=False).why == "E: cannot"
+
+
+def test_the_node_of_a_graph_is_no_cause(maker: Any) -> None:
+    failed = maker.failed(said="{{function_node __wrapped__X_device_/job:localhost}} no kernel")
+    a, b = (maker.row("jit", made) for made in (maker.gave([1]), failed))
+    assert cause_of(a, b, same=False).why == "E: no kernel"
 
 
 def cause(maker: Any, a: dict[str, str], b: dict[str, str]) -> tuple[str, str]:

@@ -133,6 +133,7 @@ function pathsTable(one, page) {
   const isBaseline = (row) => row.path === one.baseline && !reference(row);
   const columns = [
     ['path', (row) => [visible(where(row, page)), isBaseline(row) ? dim(' baseline') : null]],
+    ['run again', (row) => (reference(row) ? null : copyButton(page.command(row), 'copy command'))],
     ['output', (row) => [visible(row.output), row.dtype ? dim(` ${row.dtype}[${row.shape || ''}]`) : null]],
     ['status', (row) => (reference(row) ? null : chip(row.status || 'ok'))],
     ['grade', (row) => (!reference(row) ? verdict(row) : row.outcome === 'ok' ? 'reference' : 'no reference')],
@@ -145,7 +146,6 @@ function pathsTable(one, page) {
     ['values', (row) => row.values && element('span', { class: 'values' },
       `[${row.values.map((value) => elementText(value, page.dtypes[row.dtype])).join(', ')}]`)],
     ['why', (row) => remarks(row), 'why'],
-    ['run again', (row) => (reference(row) ? null : copyButton(page.command(row), 'copy command'))],
   ];
   const rows = [...one.rows, ...one.references];
   const cells = rows.map((row) => columns.map(([, cell]) => [cell(row)].flat(Infinity).filter((part) => part ||
@@ -156,7 +156,8 @@ function pathsTable(one, page) {
     tableHead(columns.filter((_, at) => kept[at]).map(([name, , align]) => [name, align])),
     element('tbody', {}, cells.map((row, nth) => element('tr', { class: reference(rows[nth]) ? 'reference' :
           rows[nth].status || 'ok' },
-      columns.map(([, , align], at) => kept[at] && element('td', { class: align }, row[at])))))));
+      columns.map(([name, , align], at) => kept[at] && element('td', { class: align, 'data-head': name },
+        row[at].length ? element('div', {}, row[at]) : null)))))));
 }
 
 const dim = (text) => element('span', { class: 'dim' }, text);
@@ -174,7 +175,6 @@ function titled(value) {
 
 function remarks(row) {
   const flags = [
-    row.cached && 'cached: taken from an earlier run',
     row.nondeterministic && 'nondeterministic: a repeated run gave other bits',
     row.tolerance_refused && 'tolerance refused: strict itself fails it',
   ].filter(Boolean);
@@ -184,6 +184,7 @@ function remarks(row) {
       ')'] : null) : null,
     row.own_error === undefined ? null : element('div', { title: exact(row.own_error) },
       `its own error is at most ${metric(row.own_error)}`),
+    row.cached ? dim('cached: taken from an earlier run') : null,
     flags.map((flag) => element('div', { class: 'flag' }, flag)),
   ];
 }
