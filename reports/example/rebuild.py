@@ -38,6 +38,10 @@ def record(old: str, new: str) -> None:
         (made,) = Path(folder).glob("*.sqlite")
         with closing(sqlite3.connect(made)) as db:
             db.execute("UPDATE cases SET file = replace(file, ?, '/project')", (str(ROOT),))
+            for name, python in (("old", old), ("new", new)):
+                there = f"/opt/{name}/bin/python"
+                forget = "UPDATE run SET value = replace(value, ?, ?) WHERE key = 'arguments'"
+                db.execute(forget, (str(Path(python).absolute()), there))
             db.commit()
             db.execute("VACUUM")
         made.replace(HERE / "record.sqlite")

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import os
 import re
 import shutil
@@ -60,6 +61,9 @@ def test_a_page_is_up_to_date(rebuilt, name):
 def test_the_record_knows_no_folder_of_the_machine_that_made_it():
     with closing(sqlite3.connect(EXAMPLE / "record.sqlite")) as db:
         files = {file for (file,) in db.execute("SELECT file FROM cases")}
+        facts = dict(db.execute("SELECT key, value FROM run"))
+    given = {name: f"{name}=/opt/{name}/bin/python" for name in ("old", "new")}
+    assert json.loads(facts["arguments"]) == {name: ["--env", of] for name, of in given.items()}
     assert files
     assert {file.rpartition("/")[0] for file in files} == {"/project/cases"}
 

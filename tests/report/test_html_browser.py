@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from dataclasses import replace
 from urllib.parse import quote
 
 import ml_dtypes
@@ -429,3 +430,59 @@ def test_hostile_text_is_text(opened, hostile, script, width):
             == 0
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+LONG = "lhs.dtype=float8_e4m3fn,rhs.dtype=float8_e4m3fn,preferred_element_type=float32"
+
+
+@pytest.fixture
+def wide(maker):
+    """A case with all columns: outputs of few elements, a model, an expectation with a link."""
+    link = "https://example.org/issues/25873"
+    expect = [maker.expectation("native", "divergent", "excess-precision", link=link)]
+    one, off = {"out": np.float32([-1.3705847, -2.27708])}, {"out": np.float32([-1.371, -2.2845])}
+    return maker.run(
+        *(
+            maker.result(
+                f"cases/a.yaml::a:{LONG},k={k}",
+                {"eager": one, "native": off},
+                f64={"out": np.float64([-1.371, -2.284])},
+                expect=expect,
+            )
+            for k in (1, 2)
+        )
+    )
+
+
+@pytest.mark.parametrize("width", [1400, 600])
+def test_a_command_to_run_again_is_in_sight(opened, wide, width):
+    case = f"cases/a.yaml::a:{LONG},k=1"
+    page = opened(wide, f"#case={quote(case, safe='')}", viewport={"width": width, "height": 900})
+    buttons = page.get_by_role("button", name="copy command")
+    assert buttons.count() == 2
+    table = page.locator(".scroll:has(> table.paths)").bounding_box()
+    for button in buttons.all():
+        box = button.bounding_box()
+        assert table["x"] <= box["x"]
+        assert box["x"] + box["width"] <= min(width, table["x"] + table["width"])
+    cards = page.locator("table.paths tbody tr").first.evaluate(
+        "one => getComputedStyle(one).display"
+    )
+    assert cards == ("table-row" if width == 1400 else "block")
+
+
+def test_long_names_in_the_heatmap_stay_apart_on_a_narrow_screen(opened, wide):
+    page = opened(wide, viewport={"width": 600, "height": 900})
+    cut = "one => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight"
+    names = page.locator(".grid [data-case] > .id")
+    assert names.count() == 2
+    assert [name.evaluate(cut) for name in names.all()] == [False, False]
+
+
+def test_a_cached_row_is_no_warning(opened, maker):
+    made = maker.result("cases/a.yaml::a", {"eager": {"out": np.ones(2)}})
+    rows = tuple(replace(row, cached=True) for row in made.rows)
+    page = opened(maker.run(replace(made, rows=rows)), "#case=cases%2Fa.yaml%3A%3Aa")
+    expect(
+        page.locator("table.paths").get_by_text("cached: taken from an earlier run")
+    ).to_have_class("dim")
