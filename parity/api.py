@@ -141,7 +141,7 @@ def options(
     memory = _positive("memory", given.get("memory", config.memory), "bytes")
     repeats = _positive("repeat", given.get("repeat", 1), "times")
     jobs = _positive("jobs", given.get("jobs", os.cpu_count() or 1), "cases at a time")
-    reports = None if config.reports is None else config.root / config.reports
+    reports = None if config.reports is None else _from_here(config.root / config.reports)
     out = given.get("out", reports)
     resume = given.get("resume")
     return Options(
@@ -155,6 +155,12 @@ def options(
         resume=None if resume is None else Path(str(resume)),
         cache=bool(given.get("cache", True)),
     )
+
+
+def _from_here(folder: Path) -> Path:
+    """A folder as it is named from the current one, if it lies below."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def _positive(name: str, value: Any, what: str) -> int | None:

@@ -258,7 +258,9 @@ class Finding(Exception):
 
         failing = [row for row in rows if row.is_finding]
         lines = [finding(row).plain.removeprefix("finding: ") for row in failing]
-        lines += [line.plain for line in case_lines(result, None)]
+        said = {f"stale: {row.path}: {row.detail}" for row in failing}
+        shown = (line.plain for line in case_lines(result, None))
+        lines += [line for line in shown if line.strip() not in said]
         lines += [line for row in failing for line in row.stderr.splitlines()]
         super().__init__("\n".join(lines))
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parity.casefile.problem import did_you_mean
 from parity.errors import UserError
+
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+    _Type = click.ParamType[int]
+else:  # click before 8.2 has no type arguments
+    _Choice, _Type = click.Choice, click.ParamType
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
@@ -17,7 +23,7 @@ def _option(param: click.Parameter | None) -> str:
     return "the value" if param is None else max(param.opts, key=len)
 
 
-class Choice(click.Choice[str]):
+class Choice(_Choice):
     """One of some names; a misspelt one gets a hint."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -34,7 +40,7 @@ class Choice(click.Choice[str]):
         return value
 
 
-class Bytes(click.ParamType):
+class Bytes(_Type):
     """A number of bytes, also as `512M` or `8GB`; units are powers of 1024."""
 
     name = "bytes"

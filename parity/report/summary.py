@@ -152,9 +152,10 @@ def _summary(result: RunResult, tally: Tally, width: int | None) -> Iterator[Tex
     for alike in findings:
         line = finding(alike.worst, rows=alike.rows, cases=alike.cases)
         yield from folded(line.append_text(_where(alike, several=several)), width, indent=0)
-    if len(result.cases) > 1:
+    if tally.cases > 1:
         for line in expectations(list(tally.expected.values())):
             yield from folded(line, width, indent=0)
+    if len(result.cases) > 1:
         for (path, reason), count in tally.unsupported.items():
             line = Text(f"unsupported: {path} in {plural(count, 'case')}: {reason}")
             yield from folded(line, width, indent=0)

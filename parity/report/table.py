@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -46,10 +47,19 @@ def case_lines(result: CaseResult, width: int | None) -> list[Text]:
         result: the case.
         width: terminal cells to a line, None for no limit.
     """
+    result = _placed(result)
     lines = [_title(result), *layout(_columns(result), width, indent=_INDENT)]
     for note in _notes(result):
         lines.extend(folded(note, width))
     return lines
+
+
+def _placed(result: CaseResult) -> CaseResult:
+    """The result with the environment noted on its references, too."""
+    references = (
+        replace(row, environment=row.environment or result.environment) for row in result.references
+    )
+    return replace(result, references=tuple(references))
 
 
 def side_by_side(results: Sequence[CaseResult]) -> CaseResult:
@@ -70,7 +80,7 @@ def side_by_side(results: Sequence[CaseResult]) -> CaseResult:
         results[0].case,
         ", ".join(result.environment for result in results),
         tuple(row for result in results for row in result.rows),
-        tuple(row for result in results for row in result.references),
+        tuple(row for result in results for row in _placed(result).references),
         {name: tuple(map(tuple, alike.values())) for name, alike in by_bits.items()},
         tuple(f"{result.environment} {line}" for result in results for line in result.words),
         tuple(f"{result.environment}: {note}" for result in results for note in result.notes),

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from parity.compare.result import CaseResult
-from parity.report.table import case_lines, folded, is_fine, merged, one_line, verdict_of
+from parity.report.table import (
+    case_lines,
+    folded,
+    is_fine,
+    merged,
+    one_line,
+    side_by_side,
+    verdict_of,
+)
 from parity.worker.protocol import Failure, References
 
 
@@ -49,6 +58,22 @@ def test_a_case_as_a_person_sees_it(small: CaseResult) -> None:
         "  jit differs from eager in 1 of 2 elements, by at most 2097152 ulp of float32; about as "
         "far from float64 as eager; eager is what the program declares"
     )
+
+
+def test_references_stand_below_the_paths_of_their_environment(small: CaseResult) -> None:
+    def placed(name: str) -> CaseResult:
+        rows = tuple(replace(row, environment=name) for row in small.rows)
+        references = tuple(replace(row, environment="") for row in small.references)
+        return replace(small, environment=name, rows=rows, references=references)
+
+    def paths(result: CaseResult) -> list[str]:
+        lines = [line.split() for line in text(result).splitlines()[3:]]
+        return [" ".join(words[: 1 + (words[0] in ("old", "new"))]) for words in lines]
+
+    assert paths(placed("new"))[:4] == paths(small)[:4] == ["eager", "jit", "strict", "f64"]
+    assert paths(side_by_side([placed("old"), placed("new")]))[:8] == [
+        f"{name} {path}" for name in ("old", "new") for path in ("eager", "jit", "strict", "f64")
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
