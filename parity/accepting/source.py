@@ -10,6 +10,7 @@ from typing import Any
 
 from parity.errors import UserError
 from parity.record.encoding import loads
+from parity.record.opening import see_that_it_is_there
 from parity.report.diff.json import FORMAT
 
 Place = tuple[str, str, str, str]
@@ -39,6 +40,7 @@ def opened(file: Path | str) -> Source:
         UserError: it is neither a record nor a comparison, or the record of its side B is gone.
     """
     file = Path(file)
+    see_that_it_is_there(file)
     try:
         with file.open("rb") as stream:
             if stream.read(len(_SQLITE)) == _SQLITE:

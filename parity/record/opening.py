@@ -69,7 +69,7 @@ def read(file: Path) -> Database:
     Raises:
         UserError: there is no such file, it is not a record or of another version.
     """
-    _see_that_it_is_there(file)
+    see_that_it_is_there(file)
     try:
         alone = _lacks_its_log(file)
     except OSError as error:
@@ -127,7 +127,7 @@ def reopen(file: Path) -> Database:
         UserError: there is no such file, it is not a record or of another version.
         OSError: it cannot be written.
     """
-    _see_that_it_is_there(file)
+    see_that_it_is_there(file)
     with file.open("r+b"):
         pass  # SQLite would open a file that cannot be written, and fail at the first case
     db = Database(file)
@@ -136,7 +136,12 @@ def reopen(file: Path) -> Database:
     return db
 
 
-def _see_that_it_is_there(file: Path) -> None:
+def see_that_it_is_there(file: Path) -> None:
+    """See that a record's file is one.
+
+    Raises:
+        UserError: there is none, or it is a folder.
+    """
     if file.is_dir():
         records = sorted(file.glob("[0-9]*.sqlite"))
         hint = f"its newest record is {records[-1]}" if records else "it has no record"

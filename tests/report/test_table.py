@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from parity.compare.result import CaseResult
+from parity.pytest_plugin import Finding
 from parity.report.table import (
     case_lines,
     folded,
@@ -181,6 +182,11 @@ def test_a_stale_expectation_is_named(maker: Any) -> None:
     )
     assert text(result).count("cases/a.yaml:12 expects divergent, came identical") == 1
     assert "  stale: jit: cases/a.yaml:12 expects divergent, came identical" in text(result)
+    said = str(Finding(result, [row for row in result.rows if row.is_finding]))
+    assert said.startswith(
+        "stale: jit identical: cases/a.yaml:12 expects divergent, came identical"
+    )
+    assert said.count("cases/a.yaml:12 expects divergent, came identical") == 1
 
 
 def test_a_fine_case_is_one_line(maker: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from parity.casefile.problem import did_you_mean
 from parity.errors import NothingSelected
 from parity.report.diff.case import CaseDiff
 from parity.report.diff.directions import parse
@@ -59,7 +60,13 @@ def diff(
             unchanged += found is None
             compared += 1
     if not compared:
-        raise NothingSelected(f"A and B have no row of {' or '.join(paths or ())}")
+        asked = list(paths or ())
+        known = list(dict.fromkeys(row.path for id_ in common for row in new.read(id_).rows))
+        near = next(filter(None, (did_you_mean(path, known) for path in asked)), None)
+        raise NothingSelected(
+            f"A and B have no row of {' or '.join(asked)}",
+            hint=near or f"B's paths are {', '.join(known)}",
+        )
     return Diff(
         a=old.side,
         b=new.side,

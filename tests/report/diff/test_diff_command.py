@@ -66,7 +66,7 @@ class TestCommand:
             (["{a}", "nowhere"], 2, "error: nowhere: no such record\n"),
             (["{a}", "{b}", "--fail-on", "worst"], 2, "error: unknown direction (got worst; "),
             (["{a}", "{b}", "--case", "z*"], 5, "error: A and B have no case in 'z*' in common\n"),
-            (["{a}", "{b}", "--path", "jti"], 5, "error: A and B have no row of jti\n"),
+            (["{a}", "{b}", "--path", "jti"], 5, "error: A and B have no row of jti\nhint: did"),
             (["{a}", "{b}", "--a", "x"], 2, "error: {a}: unknown environment (got x; allowed "),
             ([], 2, "error: Missing argument 'RECORD_A'\nhint: see parity diff --help\n"),
         ],

@@ -174,6 +174,20 @@ class TestChanges:
             "1 of its elements are unspecified: A to B counts them, no grade does"
         )
 
+    def test_what_is_fixed_says_what_it_was_and_that_it_is_as_declared(self, maker: Any) -> None:
+        line = "jit keeps the product in float32: closer to float64 than eager"
+        was = maker.gave([3, 5], "divergent", faithful=False, detail="excess-precision")
+        result, outputs = maker.result(maker.case(), {"jit": was}, f64=F64)
+        a = maker.record("A", (replace(result, words=(f"jit2 {line}", line)), outputs))
+        b = maker.record("B", maker.result(maker.case(), {"jit": maker.gave([3, 4])}, f64=F64))
+        change = only(diff(a, b))
+        assert change.direction == "fixed"
+        assert wording.remarks(change) == [
+            "A to B: 1 of 2 elements differ, by at most 1 (2097152 ulp)",
+            f"A: {line}",
+            "B: what the program declares is honoured",
+        ]
+
     def test_what_is_expected_never_fails(self, maker: Any) -> None:
         known = {"status": "expected", "because": "known", "link": "https://example.org/1"}
         pair = maker.pair(
