@@ -93,8 +93,11 @@ def create(folder: Path, facts: Mapping[str, str]) -> Path:
         The file, named after the time; a number follows where two runs start in one second.
 
     Raises:
+        UserError: the folder is a file.
         OSError: the folder cannot be made or written; likewise sqlite3.OperationalError.
     """
+    if folder.is_file():
+        raise UserError(f"{folder}: is a file", hint="--out takes a folder for records")
     folder.mkdir(parents=True, exist_ok=True)
     unnamed = folder / f".record-{uuid.uuid4().hex}"
     try:

@@ -79,14 +79,11 @@ class Store:
     ) -> None:
         if keep not in KEEP:
             raise UserError(f"unknown value of keep (got {keep}; allowed {', '.join(KEEP)})")
-        if folder is not None and folder.is_file():
-            raise UserError(f"{folder}: is a file", hint="--out takes a folder for records")
         facts = {
             "parity": version,
             "started": _now(),
             "wanted": str(wanted),
-            "options": dumps(options or {}),
-            "arguments": dumps(arguments or {}),
+            **{"options": dumps(options or {}), "arguments": dumps(arguments or {})},
             "keep": keep,
             "keep_limit": str(limit),
         }
