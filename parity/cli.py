@@ -113,7 +113,7 @@ def validate(targets: tuple[str, ...]) -> int:
 @click.argument("op")
 @click.option("-o", "--output", metavar="FILE", help="Write it there instead of to stdout.")
 def new(op: str, output: str | None) -> int:
-    """Print a commented case file for an op."""
+    """Print a commented case file for an op, callable, flax or steps."""
     from parity.casefile.new import template
 
     name = Path(output).stem if output else op

@@ -1,8 +1,8 @@
 """Case files as pytest items: `pytest cases/` runs one item for each case and path.
 
 A YAML file is collected if it lies where `cases` in [tool.parity] of pyproject.toml says (without
-such a table nothing does), or if it looks like a case file: `op:` or `program:` at the start of a
-line and `operands:` or parity's schema comment. Other YAML files are left alone.
+such a table nothing does), or if it looks like a case file: `op:`, `program:`, `flax:` or `steps:`
+at the start of a line and `operands:` or parity's schema comment. Other YAML files are left alone.
 
 The paths of a case that were selected run together, when its first item runs. Under pytest-xdist
 each worker does so for the items that it is given; `--dist loadfile` keeps a case on one worker.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _KEY = pytest.StashKey[Runner]()
 _SAID = pytest.StashKey[tuple[str, bool]]()
 _SUFFIXES = (".yaml", ".yml")
-_LOOKS = (rb"^(op|program)\s*:", rb"^(operands\s*:|#.*\$schema=.*parity)")
+_LOOKS = (rb"^(op|program|flax|steps)\s*:", rb"^(operands\s*:|#.*\$schema=.*parity)")
 _BYTES = 2**20
 
 

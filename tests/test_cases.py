@@ -101,3 +101,71 @@ def test_the_founding_report_is_expected(founding):
         "jit",
         "jax2tf-native",
     ]
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    result = parity.run(CASES / "dot_precision_ladder.yaml")
+    return {
+        case.case.point["precision"]: {row.path: row for row in case.rows} for case in result.cases
+    }
+
+
+@pytest.mark.parametrize(
+    ("preset", "named"), [("BF16_BF16_F32", 8), ("BF16_BF16_F32_X3", 16), ("BF16_BF16_F32_X6", 24)]
+)
+def test_on_a_cpu_these_presets_deliver_the_bits_of_a_float32_dot(ladder, preset, named):
+    plain = ladder["default"]["eager"]
+    for path in ("eager", "jit", "jax2tf-native"):
+        row = ladder[preset][path]
+        assert (row.sha256, row.delivered, row.named) == (plain.sha256, 24.0, named)
+        assert "accepted, no effect here" in row.evidence["no_effect"]
+
+
+def test_the_other_presets_deliver_what_they_say_or_are_refused(ladder):
+    half = ladder["F16_F16_F16"]["eager"]
+    assert half.named == 11
+    assert 10.9 < half.delivered <= 11.1
+    refused = {name for name, rows in ladder.items() if rows["eager"].outcome == "error"}
+    assert refused == {
+        "TF32_TF32_F32",
+        "TF32_TF32_F32_X3",
+        "BF16_BF16_F32_X9",
+        "BF16_BF16_BF16",
+        "F16_F16_F32",
+    }
+
+
+def test_attention_in_float32_is_the_closest_backward_pass():
+    result = parity.run(CASES / "attention_backward.yaml", k="vjp")
+    errors = {
+        case.case.point["callable"]: {
+            row.output: row.f64.rms_rel for row in case.rows if row.path == "eager"
+        }
+        for case in result.cases
+    }
+    for output in ("vjp.query", "vjp.key", "vjp.value"):
+        wide = errors["attention.in_float32"][output]
+        assert wide < errors["attention.in_narrow"][output]
+        assert wide == errors["attention.plain"][output] == errors["attention.by_preset"][output]
+    dots = {case.case.point["callable"]: case.rows[0].evidence["dots"] for case in result.cases}
+    assert dots["attention.in_float32"].endswith("4 float32·float32 -> float32")
+    assert dots["attention.plain"].endswith("4 float32·bfloat16 -> float32 (mixed)")
+
+
+def test_a_transposed_convolution_is_tensorflows_once_its_kernel_is_flipped():
+    result = parity.run(CASES / "conv_transpose.yaml", k="apart")
+    (case,) = result.cases
+    values = {(row.path, row.output): row.values for row in case.rows}
+    for path in case.case.paths:
+        assert values[path, "gradient_of_flipped"] == (0,)
+        assert values[path, "gradient"][0] > 0.5
+
+
+def test_a_dot_of_int8_and_bfloat16_without_xla_loses_the_preferred_float32():
+    """A relative error of 1.5e-3 where the others have 3.4e-8."""
+    result = parity.run(CASES / "dot_no_xla.yaml", k="int8 and bfloat16")
+    (case,) = result.cases
+    rms = {row.path: row.f64.rms_rel for row in case.rows}
+    assert rms["eager"] == rms["jax2tf-nonnative"] < 1e-6
+    assert 1e-3 < rms["jax2tf-nonnative.no-xla"] < 3e-3

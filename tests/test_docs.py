@@ -11,8 +11,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from parity.casefile.load import load
 from parity.cli import commands
 from parity.config import KEYS
+from parity.program.spec import PROGRAMS
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -74,6 +76,17 @@ def test_every_command_in_the_readme_exists() -> None:
     lines = command_lines(README.read_text(encoding="utf-8"))
     assert lines, "the README shows no command"
     assert {" ".join(words): problems(words) for words in lines if problems(words)} == {}
+
+
+def test_the_case_files_of_the_readme_load(tmp_path: Path) -> None:
+    (tmp_path / "training.py").write_text("def step(x, momentum): ...\n")
+    shown = [lines for language, lines in fenced(README.read_text("utf-8")) if language == "yaml"]
+    files = [lines for lines in shown if any(line.startswith("operands:") for line in lines)]
+    found = []
+    for lines in files:
+        text = "\n".join(lines) + "\n"
+        found += [case.program.op for case in load(tmp_path / "case.yaml", text=text).cases]
+    assert set(found) == {"dot_general", *PROGRAMS}
 
 
 def test_every_key_of_the_configuration_is_documented() -> None:

@@ -14,12 +14,14 @@ import pytest
 import parity.api  # pytester forgets what is first imported inside it: import it once, here
 import parity.report.summary  # noqa: F401
 from parity.casefile.case import Case
+from parity.casefile.new import template
 from parity.compare.metrics import measure
 from parity.compare.rows import Row
 from parity.engine.environment import Environment
 from parity.engine.run import Session
 from parity.engine.workers import Execution, Workers
 from parity.errors import WorkerStartError
+from parity.program.spec import PROGRAMS
 from parity.pytest_plugin import _properties
 from parity.worker.protocol import Failure, PathOutcome, References
 
@@ -282,6 +284,7 @@ class TestWhatIsCollected:
             "openapi: 3.0.0\npaths: {}\n",
             "- hosts: all\n  tasks: []\n",
             "op: replace\npath: /a\n",
+            "steps:\n- script: make\n",
             "{{ not even yaml",
             "",
         ],
@@ -295,7 +298,14 @@ class TestWhatIsCollected:
 
     @pytest.mark.parametrize(
         "text",
-        [CASE, "# yaml-language-server: $schema=../parity.schema.json\nop: dot_general\n"],
+        [
+            CASE,
+            "# yaml-language-server: $schema=../parity.schema.json\nop: dot_general\n",
+            template("callable", "x"),
+            template("flax", "x"),
+            template("steps", "x"),
+        ],
+        ids=["op", "schema", *PROGRAMS],
     )
     def test_a_case_file_is_known_by_its_looks(self, pytester: pytest.Pytester, text: str) -> None:
         (pytester.mkdir("anywhere") / "x.yml").write_text(text)

@@ -95,6 +95,29 @@ def inspect(path: Path, key: str | None) -> Stored:
         raise _unreadable(error) from None
 
 
+def keys(path: Path) -> list[str]:
+    """The names of the arrays in an archive.
+
+    Raises:
+        ArrayFileError: it is unreadable, or no archive.
+    """
+    if path.suffix == ".npy":
+        raise ArrayFileError("has no names (got a .npy file; allowed .npz, .safetensors)")
+    try:
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                return [name.removesuffix(".npy") for name in archive.namelist()]
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, framework="np") as tensors:
+                return list(tensors.keys())
+        except SafetensorError as error:
+            raise ArrayFileError(f"cannot be read ({error})") from None
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise _unreadable(error) from None
+
+
 def read(path: Path, key: str | None) -> np.ndarray:
     """An array, bit for bit, in the dtype that `inspect` names.
 

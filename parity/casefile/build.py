@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from parity.casefile.case import Operand, Tolerance, Variant
+from parity.casefile.derivatives import extra, gradients
 from parity.casefile.filling import Fillings
 from parity.casefile.messages import validated
-from parity.casefile.op import Result, promoted
-from parity.casefile.ops import infer, op, ops
-from parity.casefile.problem import Problem, did_you_mean, listed, show
-from parity.casefile.schema import Body, Filling
+from parity.casefile.op import Result, broadcast, promoted
+from parity.casefile.ops import FIELDS, infer, op, ops
+from parity.casefile.problem import Problem, did_you_mean, listed, show, spell
+from parity.casefile.schema import Body
+from parity.casefile.sources import Sources
 from parity.dtypes import DTYPES
-from parity.program.spec import OperandSpec, ProgramSpec
+from parity.program.spec import OperandSpec, ProgramSpec, strings
 
 _WIDE = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
-_NORMAL = {"draw": "normal"}
 
 
 @dataclass(frozen=True)
@@ -29,44 +30,50 @@ class Built:
     operands: tuple[Operand, ...]
 
 
-def build(body: Body, transform: str, fillings: Fillings) -> Built:
+def build(body: Body, transform: str, fillings: Fillings, sources: Sources) -> Built:
     """The program and operands of one case.
 
     Args:
         body: what the case file says at one point of its sweep.
         transform: forward, vjp, jvp or vmap.
         fillings: checks the arrays.
+        sources: finds the Python files that it names.
 
     Raises:
         Problem: shapes, dtypes or names contradict each other.
         ExceptionGroup: of Problems: the op's attributes have the wrong form.
     """
-    if body.op not in ops():
-        what = f"unknown op (got {show(body.op)}; allowed {listed(ops())})"
-        raise Problem(what, ("op",), hint=did_you_mean(body.op, ops()))
-    attributes = validated(op(body.op).Attributes, body.attributes, ("attributes",)).keywords()
+    name, attributes = _attributes(body, sources)
     _check_residual(body)
-    taken = op(body.op).takes(list(body.operands), attributes, body.residual)
+    taken = op(name).takes(list(body.operands), attributes, body.residual)
     order = [*taken, *(name for name in body.operands if name not in taken)]
     operands = [fillings.operand(name, body.operands[name], body.seed) for name in order]
-    specs = [OperandSpec(o.name, o.shape, o.dtype) for o in operands]
-    x64 = _x64(body, specs, attributes)
-    result = _result(body, specs[: len(taken)], specs, attributes, x64)
-    extra = _extra(body, transform, specs, result, fillings)
+    specs = [_spec(operand) for operand in operands]
+    parameters = _parameters(attributes, fillings) if name == FIELDS["flax"] else []
+    x64 = _x64(body, [*specs, *map(_spec, parameters)], attributes)
+    result = _result(body, name, specs[: len(taken)], specs, attributes, x64)
+    chosen = gradients(body, specs)
+    more = extra(body, transform, specs, result, chosen, fillings)
+    if name == FIELDS["steps"]:
+        attributes["operands"] = taken
     program = ProgramSpec(
-        op=body.op,
+        op=name,
         operands=tuple(specs),
         attributes=attributes,
         compute_dtype=body.compute_dtype,
         output_dtype=body.output_dtype,
         residual=body.residual,
         transform=transform,
-        extra=tuple(OperandSpec(o.name, o.shape, o.dtype) for o in extra),
+        extra=tuple(map(_spec, more)),
         batch=body.batch if transform == "vmap" else 0,
         x64=x64,
+        devices=body.devices,
+        parameters=tuple(map(_spec, parameters)),
+        gradients=chosen if transform in ("vjp", "jvp") else (),
+        batched=_mapped(body) if transform == "vmap" else (),
     )
-    batched = [_batched(o, program.batch) for o in operands] if program.batch else operands
-    return Built(program, (*batched, *extra))
+    batched = [_batched(o, program) for o in operands]
+    return Built(program, (*batched, *more, *parameters))
 
 
 def variants(body: Body) -> tuple[Variant, ...]:
@@ -113,6 +120,52 @@ def tolerance(body: Body) -> Tolerance | None:
     return Tolerance(limits.rtol, limits.atol, limits.max_ulp, limits.against)
 
 
+def _attributes(body: Body, sources: Sources) -> tuple[str, dict[str, Any]]:
+    """The op, or what stands for it, and its attributes."""
+    given = [field for field in ("op", *FIELDS) if getattr(body, field) is not None]
+    if len(given) > 1:
+        what = f"{given[1]} cannot stand beside {given[0]}"
+        raise Problem(what, (given[1],), key=True, hint="keep one of the two")
+    if body.op is not None:
+        if body.op not in ops():
+            what = f"unknown op (got {show(body.op)}; allowed {listed(ops())})"
+            raise Problem(what, ("op",), hint=did_you_mean(body.op, ops()))
+        found = validated(op(body.op).Attributes, body.attributes, ("attributes",))
+        return body.op, found.keywords()
+    (field,) = given
+    if body.attributes:
+        what = "attributes stands beside op only"
+        raise Problem(what, ("attributes",), key=True, hint=f"put them under {field}")
+    name, data = FIELDS[field], getattr(body, field)
+    checks: Any = op(name)
+    if field == "steps":
+        return name, validated(checks.Attributes, {field: data}, ()).keywords()
+    attributes = validated(checks.Attributes, data, (field,)).keywords()
+    named = (((field, *at), text) for at, text in checks.names(attributes))
+    beside = {"folder": str(sources.folder), "sources": sources.of(named)}
+    return name, attributes | beside
+
+
+def _parameters(attributes: dict[str, Any], fillings: Fillings) -> list[Operand]:
+    """The parameters of a module that stand in a file."""
+    file = attributes.get("parameters", {}).get("file")
+    return [] if file is None else fillings.stored(file, ("flax", "parameters", "file"))
+
+
+def _mapped(body: Body) -> tuple[str, ...]:
+    """The operands that vmap maps over, empty for all."""
+    for index, name in enumerate(body.batched or ()):
+        if name not in body.operands:
+            at = ("batched", index)
+            what = f"{spell(at)} names no operand (got {name}; allowed {listed(body.operands)})"
+            raise Problem(what, at, hint=did_you_mean(name, body.operands))
+    return tuple(body.batched or ())
+
+
+def _spec(operand: Operand) -> OperandSpec:
+    return OperandSpec(operand.name, operand.shape, operand.dtype)
+
+
 def _check_residual(body: Body) -> None:
     if body.residual is not None and body.residual not in body.operands:
         names = listed(body.operands)
@@ -125,105 +178,51 @@ def _x64(body: Body, specs: Sequence[OperandSpec], attributes: dict[str, Any]) -
     if body.x64 != "auto":
         return bool(body.x64)
     declared: list[str | None] = [spec.dtype for spec in specs]
-    declared += [body.compute_dtype, body.output_dtype, attributes.get("preferred_element_type")]
+    declared += [body.compute_dtype, body.output_dtype, *strings(attributes)]
     return any(name in _WIDE for name in declared)
 
 
 def _result(
     body: Body,
+    name: str,
     taken: Sequence[OperandSpec],
     specs: Sequence[OperandSpec],
     attributes: dict[str, Any],
     x64: bool,
-) -> Result:
-    """Shape and dtype of the program's output; the dtype is None where only JAX knows it."""
+) -> Result | None:
+    """Shape and dtype of the program's output; one or both None where only JAX knows."""
 
     def canonical(name: str) -> str:
         return name if x64 else _WIDE.get(name, name)
 
-    computed = [replace(s, dtype=canonical(body.compute_dtype or s.dtype)) for s in taken]
-    result = infer(body.op, computed, attributes)
+    def computed(spec: OperandSpec) -> OperandSpec:
+        cast = body.op is not None or DTYPES[spec.dtype].is_inexact
+        return replace(
+            spec, dtype=canonical(body.compute_dtype if cast and body.compute_dtype else spec.dtype)
+        )
+
+    result = infer(name, [computed(spec) for spec in taken], attributes)
+    if result is None:
+        return None
     shape, dtype = result.shape, body.output_dtype or result.dtype
     dtype = canonical(dtype) if dtype is not None else None
     if body.residual is not None:
         residual = next(spec for spec in specs if spec.name == body.residual)
-        shape = _broadcast(shape, residual)
+        added = broadcast(shape, residual.shape)
+        if added is None:
+            what = (
+                f"residual '{residual.name}' cannot be added to the result "
+                f"(got {list(residual.shape)}; allowed {list(shape)} or what broadcasts to it)"
+            )
+            raise Problem(what, ("residual",))
+        shape = added
         dtype = promoted((dtype, canonical(residual.dtype))) if dtype is not None else None
     return Result(shape, dtype, result.terms)
 
 
-def _broadcast(shape: tuple[int, ...], residual: OperandSpec) -> tuple[int, ...]:
-    """The shape of result + residual by NumPy's rules."""
-    rank = max(len(shape), len(residual.shape))
-    left = (1,) * (rank - len(shape)) + shape
-    right = (1,) * (rank - len(residual.shape)) + residual.shape
-    if any(a != b and 1 not in (a, b) for a, b in zip(left, right, strict=True)):
-        what = (
-            f"residual '{residual.name}' cannot be added to the result "
-            f"(got {list(residual.shape)}; allowed {list(shape)} or what broadcasts to it)"
-        )
-        raise Problem(what, ("residual",))
-    return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
-
-
-def _extra(
-    body: Body,
-    transform: str,
-    specs: Sequence[OperandSpec],
-    result: Result,
-    fillings: Fillings,
-) -> list[Operand]:
-    """The arrays that a transform needs beside the operands."""
-    floating = [spec for spec in specs if DTYPES[spec.dtype].is_inexact]
-    for name in body.tangents:
-        if name not in [spec.name for spec in floating]:
-            allowed = listed(spec.name for spec in floating) or "none"
-            what = f"tangents names no floating operand (got {name}; allowed {allowed})"
-            raise Problem(what, ("tangents", name), key=True)
-    if transform in ("vjp", "jvp") and not floating:
-        what = f"{transform} needs a floating operand (got {listed(s.dtype for s in specs)})"
-        raise Problem(what, ("transforms",), instead=("operands",))
-    if transform == "jvp":
-        return [_tangent(body, spec, fillings) for spec in floating]
-    if transform == "vjp":
-        return [_cotangent(body, result, fillings)]
-    return []
-
-
-def _tangent(body: Body, spec: OperandSpec, fillings: Fillings) -> Operand:
-    model = _drawn(body.tangents.get(spec.name, Filling()))
-    at = ("tangents", spec.name)
-    return fillings.fill(f"tangent.{spec.name}", model, spec.shape, spec.dtype, body.seed, at)
-
-
-def _cotangent(body: Body, result: Result, fillings: Fillings) -> Operand:
-    given = body.cotangent.dtype
-    dtype = result.dtype or given
-    if dtype is None:
-        raise Problem(
-            "the output's dtype, which the cotangent must have, cannot be inferred without JAX",
-            ("cotangent",),
-            instead=("transforms",),
-            hint="say it: cotangent: {dtype: float32}",
-        )
-    if given is not None and given != dtype:
-        what = f"cotangent.dtype is not the output's (got {given}; allowed {dtype})"
-        raise Problem(what, ("cotangent", "dtype"))
-    if not DTYPES[dtype].is_inexact:
-        what = f"vjp needs a floating output (got {dtype})"
-        raise Problem(what, ("transforms",), hint="leave the point out with sweep: {exclude: […]}")
-    model = _drawn(body.cotangent)
-    return fillings.fill("cotangent", model, result.shape, dtype, body.seed, ("cotangent",))
-
-
-def _drawn(model: Filling) -> Filling:
-    """The filling, drawn `normal` where it does not say how."""
-    if model.values is None and model.file is None and model.draw is None:
-        return model.model_copy(update=_NORMAL)
-    return model
-
-
-def _batched(operand: Operand, batch: int) -> Operand:
+def _batched(operand: Operand, program: ProgramSpec) -> Operand:
     """The operand with the leading axis of vmap: drawn anew, given values repeated along it."""
-    repeat = batch if operand.draw is None else 0
-    return replace(operand, shape=(batch, *operand.shape), repeat=repeat)
+    if not program.is_batched(operand.name):
+        return operand
+    repeat = program.batch if operand.draw is None else 0
+    return replace(operand, shape=(program.batch, *operand.shape), repeat=repeat)

@@ -7,13 +7,13 @@ which those of np.exp, np.log or Generator.normal are not.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from parity.dtypes import dtype
+from parity.stream import Stream
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,68 +57,24 @@ def draw(
     Returns:
         float64, of the given shape.
     """
-    stream = _Stream(json.dumps([name, shape, distribution, sorted(parameters.items()), seed]))
+    stream = Stream(json.dumps([name, shape, distribution, sorted(parameters.items()), seed]))
     flat = _DRAWS[distribution](stream, math.prod(shape), parameters)
     elements: np.ndarray = flat.reshape(shape)
     return elements
 
 
-class _Stream:
-    """Raw random words and the exact numbers made of them."""
-
-    def __init__(self, label: str) -> None:
-        from numpy.random import PCG64
-
-        self._bits = PCG64(int.from_bytes(hashlib.sha256(label.encode()).digest(), "little"))
-
-    def words(self, count: int) -> np.ndarray:
-        """uint64[count], uniform."""
-        words: np.ndarray = self._bits.random_raw(count)
-        return words
-
-    def fractions(self, count: int) -> np.ndarray:
-        """float64[count], uniform multiples of 2**-53 in [0, 1)."""
-        import numpy as np
-
-        whole = (self.words(count) >> np.uint64(11)).astype(np.float64)
-        fractions: np.ndarray = np.ldexp(whole, -53)
-        return fractions
-
-    def below(self, count: int, limit: int) -> np.ndarray:
-        """int64[count], uniform in [0, limit) up to limit / 2**64."""
-        import numpy as np
-
-        return (self.words(count) % np.uint64(limit)).astype(np.int64)
-
-    def signs(self, count: int) -> np.ndarray:
-        """float64[count] of -1 and 1."""
-        return 1.0 - 2.0 * self.below(count, 2)
+def _normal(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
+    """Approximately normal: mean 0, variance 1."""
+    return stream.normal(count)
 
 
-def _normal(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
-    """Approximately normal: the sum of 12 uniform numbers, less 6 (Irwin-Hall).
-
-    Mean 0 and variance 1 exactly, kurtosis 2.9 instead of 3, no element beyond ±6. The sum is taken
-    in integers, so it is rounded once, to float64.
-
-    Source: Johnson, Kotz, Balakrishnan, Continuous Univariate Distributions 2 (1995), section 26.9.
-    """
-    import numpy as np
-
-    total = np.full(count, -6 * 2**53, dtype=np.int64)
-    for _ in range(12):
-        total += (stream.words(count) >> np.uint64(11)).astype(np.int64)
-    normal: np.ndarray = np.ldexp(total.astype(np.float64), -53)
-    return normal
-
-
-def _uniform(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _uniform(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """Uniform in [low, high)."""
     low, high = float(parameters["low"]), float(parameters["high"])
     return low + stream.fractions(count) * (high - low)
 
 
-def _log_uniform(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _log_uniform(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """±m * 2**e, e uniform in [min_exponent, max_exponent], m uniform in [1, 2)."""
     import numpy as np
 
@@ -129,7 +85,7 @@ def _log_uniform(stream: _Stream, count: int, parameters: Parameters) -> np.ndar
     return scaled
 
 
-def _integers(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _integers(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """Whole numbers, uniform in [low, high], both included."""
     import numpy as np
 
@@ -137,7 +93,7 @@ def _integers(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray
     return (low + stream.below(count, high - low + 1)).astype(np.float64)
 
 
-def _cancellation(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _cancellation(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """Neighbours in C order that nearly cancel: x, then -x + r with |r| < 2**-10, 1 <= |x| < 2.
 
     A sum along the last axis, hence a contraction over it with an operand that is constant there,
@@ -155,7 +111,7 @@ def _cancellation(stream: _Stream, count: int, parameters: Parameters) -> np.nda
     return elements
 
 
-def _subnormals(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _subnormals(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """±k * η of a format, k uniform over all its subnormals."""
     import numpy as np
 
@@ -167,25 +123,25 @@ def _subnormals(stream: _Stream, count: int, parameters: Parameters) -> np.ndarr
     return scaled
 
 
-def _signed_zeros(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _signed_zeros(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """`normal` with a share of zeros, of either sign."""
     import numpy as np
 
     special = stream.fractions(count) < float(parameters["share"])
     zeros = np.copysign(0.0, stream.signs(count))
-    return np.where(special, zeros, _normal(stream, count, parameters))
+    return np.where(special, zeros, stream.normal(count))
 
 
-def _nonfinite(stream: _Stream, count: int, parameters: Parameters) -> np.ndarray:
+def _nonfinite(stream: Stream, count: int, parameters: Parameters) -> np.ndarray:
     """`normal` with a share of NaN, inf and -inf, equally often."""
     import numpy as np
 
     special = stream.fractions(count) < float(parameters["share"])
     kinds = np.array([np.nan, np.inf, -np.inf])[stream.below(count, 3)]
-    return np.where(special, kinds, _normal(stream, count, parameters))
+    return np.where(special, kinds, stream.normal(count))
 
 
-_DRAWS: Mapping[str, Callable[[_Stream, int, Parameters], np.ndarray]] = {
+_DRAWS: Mapping[str, Callable[[Stream, int, Parameters], np.ndarray]] = {
     "normal": _normal,
     "uniform": _uniform,
     "log_uniform": _log_uniform,

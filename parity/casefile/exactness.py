@@ -14,6 +14,7 @@ from typing import Any
 from parity.casefile.case import Case, Operand
 from parity.casefile.ops import infer, op
 from parity.dtypes import DType, dtype
+from parity.program.spec import PROGRAMS
 
 
 def exact_limit(kind: DType) -> int:
@@ -34,9 +35,11 @@ def exact_until(case: Case) -> str | None:
 
     Returns:
         One sentence, or None if every order of summation is exact or the operands are not all
-        whole numbers (then exactness is not to be had).
+        whole numbers (then exactness is not to be had); None, too, beyond one op.
     """
     program = case.program
+    if program.op in PROGRAMS:
+        return None
     bounds = {operand.name: _largest(operand) for operand in case.operands}
     magnitudes = {name: bound for name, bound in bounds.items() if bound is not None}
     if not magnitudes or len(magnitudes) < len(bounds) or program.transform in ("vjp", "jvp"):
@@ -55,6 +58,7 @@ def exact_until(case: Case) -> str | None:
                 f"every whole number only up to {limit}: a difference may be rounding"
             )
     result = infer(program.op, cast, program.attributes)
+    assert result is not None  # known of every op
     terms = result.terms * (2 if any(dtype(s.dtype).kind == "complex" for s in cast) else 1)
     held = [result.dtype] if result.dtype else [spec.dtype for spec in cast]
     if program.output_dtype is not None:

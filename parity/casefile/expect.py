@@ -113,7 +113,7 @@ def _field(name: str, point: Point, body: Body, at: Location) -> Any:
         return point.values[name]
     value: Any = body
     for part in name.split("."):
-        value = value.get(part, _MISSING) if isinstance(value, dict) else _attribute(value, part)
+        value = _item(value, part)
         if value is _MISSING:
             allowed = [*point.values, *type(body).model_fields]
             what = f"'{name}' is neither a sweep axis nor a field (got {name}; "
@@ -122,6 +122,11 @@ def _field(name: str, point: Point, body: Body, at: Location) -> Any:
     return value
 
 
-def _attribute(value: Any, part: str) -> Any:
+def _item(value: Any, part: str) -> Any:
+    """What a mapping, list or model holds under one part of a dotted name."""
+    if isinstance(value, dict):
+        return value.get(part, _MISSING)
+    if isinstance(value, list):
+        return value[int(part)] if part.isdigit() and int(part) < len(value) else _MISSING
     fields = getattr(type(value), "model_fields", {})
     return getattr(value, part) if part in fields else _MISSING

@@ -99,6 +99,45 @@ def any_case(names: tuple[str, ...]) -> list[str]:
     return [*(name.lower() for name in names), *(name.upper() for name in names)]
 
 
+def _callable_name(text: str) -> str:
+    if _CALLABLE.fullmatch(text):
+        return text
+    hint = None
+    if "/" in text or ".py" in text:
+        hint = "name the module alone: its file NAME.py stands beside the case file"
+    allowed = "module:name, such as attention:scores or jax.nn:gelu"
+    fail(f"is no name of a callable (got {show(text)}; allowed {allowed})", hint=hint)
+
+
+def _plain(value: Any, within: tuple[str | int, ...] = ()) -> Any:
+    """Data as JSON has it; a mapping of `callable` alone names something."""
+    if isinstance(value, dict):
+        if set(value) == {"callable"} and isinstance(value["callable"], str):
+            _callable_within(value["callable"], within)
+        return {key: _plain(item, (*within, key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, (*within, index)) for index, item in enumerate(value)]
+    if value is not None and not isinstance(value, bool | int | float | str):
+        fail(f"is no plain data (got {show(value)}; allowed numbers, strings)", within=within)
+    return value
+
+
+def _callable_within(name: str, within: tuple[str | int, ...]) -> None:
+    if not _CALLABLE.fullmatch(name):
+        allowed = "module:name, such as jax.nn:gelu"
+        what = f"is no name of a callable (got {show(name)}; allowed {allowed})"
+        fail(what, within=(*within, "callable"))
+
+
+def _keywords(value: Any) -> Any:
+    if not isinstance(value, dict):
+        fail(f"is not a mapping (got {show(value)}; allowed a mapping)")
+    for key in value:
+        if not key.isidentifier():
+            fail(f"is no keyword (got {show(key)}; allowed letters, digits, _)", within=(key,))
+    return _plain(value)
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -156,6 +195,8 @@ def _specifier(text: str) -> str:
     return text
 
 
+_CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
 _MANY = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 _ONE_OR_MANY = BeforeValidator(_one_or_many)
 _PRECISION_SCHEMA = {
@@ -211,5 +252,7 @@ Day = Annotated[
     BeforeValidator(_iso_date),
     WithJsonSchema({"type": "string", "format": "date"}),
 ]
+CallableName = Annotated[str, AfterValidator(_callable_name)]
+KeywordArguments = Annotated[Any, PlainValidator(_keywords), WithJsonSchema({"type": "object"})]
 RegularExpression = Annotated[str, AfterValidator(_regular_expression)]
 Versions = Annotated[str, AfterValidator(_specifier)]

@@ -78,6 +78,22 @@ class Fillings:
         self._check_values(model.values, shape, kind, at)
         return Operand(name, shape, dtype_name, values=model.values)
 
+    def stored(self, name: str, at: Location) -> list[Operand]:
+        """Every array of a file, under its own name, in which `/` is a dot.
+
+        Raises:
+            Problem: the file is outside the folder, unreadable, or no archive.
+        """
+        try:
+            path = arrayfile.locate(self._folder, name)
+            stored = {key: arrayfile.inspect(path, key) for key in arrayfile.keys(path)}
+        except arrayfile.ArrayFileError as error:
+            raise Problem(f"{spell(at)} {error}", at, hint=error.hint) from None
+        return [
+            Operand(key.replace("/", "."), of.shape, of.dtype, file=Path(name), key=key)
+            for key, of in stored.items()
+        ]
+
     def _check_values(self, data: Any, shape: tuple[int, ...], kind: DType, at: Location) -> None:
         token = (id(data), shape, kind.name)
         if token not in self._checked:

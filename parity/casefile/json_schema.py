@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parity.casefile.ops import op, ops
+from parity.casefile.ops import FIELDS, op, ops
 from parity.casefile.schema import CaseFileModel, SweepModel
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,16 +23,22 @@ def json_schema() -> dict[str, Any]:
     definitions |= SweepModel.model_json_schema().pop("$defs", {})
     definitions["SweepModel"] = SweepModel.model_json_schema()
     properties = schema["properties"]
-    properties["op"] |= {"enum": list(ops())}
+    properties["op"] = {"enum": list(ops()), "description": properties["op"]["description"]}
     properties["sweep"] |= _sweep()
     required = [name for name in schema.pop("required") if name != "about"]
     operand = definitions["OperandModel"].pop("required")
     rules = [_without_sweep(required, operand)]
-    for name in ops():
+    for name in (*ops(), *FIELDS.values()):
         attributes = op(name).Attributes.model_json_schema(ref_template="#/$defs/{model}")
-        rules += _op(name, attributes.pop("required", []))
+        needed = attributes.pop("required", [])
         definitions |= attributes.pop("$defs", {})
         definitions[name] = attributes | {"title": f"attributes of {name}"}
+        if name in ops():
+            rules += _op(name, needed)
+    for field, name in FIELDS.items():
+        described = {"description": properties[field]["description"]}
+        inside = definitions[name]["properties"]
+        properties[field] = inside.get(field, {"$ref": f"#/$defs/{name}"}) | described
     return {
         "$schema": DIALECT,
         **schema,
@@ -59,7 +65,12 @@ def _without_sweep(required: list[str], operand: list[str]) -> dict[str, Any]:
         "if": {"not": {"required": ["sweep"]}},
         "then": {
             "required": required,
-            "properties": {"operands": {"additionalProperties": filled}},
+            "oneOf": [{"required": [field]} for field in ("op", *FIELDS)],
+            "properties": {
+                "operands": {"additionalProperties": filled},
+                "program": {"required": ["callable"]},
+                "flax": {"required": ["module"]},
+            },
         },
     }
 

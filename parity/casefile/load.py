@@ -19,6 +19,7 @@ from parity.casefile.problem import Location, Problem
 from parity.casefile.schema import NAME_PATTERN, Body, CaseFileModel, Header
 from parity.casefile.select import Item, items, match_ids, select
 from parity.casefile.sharing import Shared
+from parity.casefile.sources import Sources
 from parity.casefile.sweep import TRANSFORM, Point, Sweep
 from parity.casefile.sweep import parse as parse_sweep
 from parity.config import nearest_root
@@ -104,6 +105,7 @@ class _Loader:
         self._document = document
         self._known_paths = known_paths
         self._fillings = Fillings(file.parent)
+        self._sources = Sources(file.parent)
         self._shared = Shared()
         self._line = document.place(())[0]
 
@@ -156,7 +158,7 @@ class _Loader:
         body = self._body(rest, point)
         try:
             check_paths(body, self._known_paths)
-            built = build(body, point.values[TRANSFORM], self._fillings)
+            built = build(body, point.values[TRANSFORM], self._fillings, self._sources)
             limits = tolerance(body)
             named = variants(body)
         except ExceptionGroup as group:

@@ -84,7 +84,8 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], prefix: Location) -> 
     at = prefix + inner
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return unknown_key(at, list(_model_at(model, inner[:-1]).model_fields))
+        fields = _model_at(model, inner[:-1]).model_fields
+        return unknown_key(at, [field.alias or name for name, field in fields.items()])
     if kind == "missing":
         field = _model_at(model, inner[:-1]).model_fields[str(inner[-1])]
         return missing_key(at, field.description)

@@ -2,7 +2,8 @@
 
 Such a file has `Attributes`, a model of the op's keyword arguments; `takes(names, keywords,
 residual)`, which operands the op takes, in order; `infer(operands, keywords)`, the shape and dtype
-of its result; and `EXAMPLE`, the operands and attributes of a new case file. `program/ops` has its
+of its result, None where only JAX knows; and `EXAMPLE`, the operands and attributes of a new case
+file, which sweeps `AXIS` where there is one instead of compute_dtype. `program/ops` has its
 counterpart in the worker.
 """
 
@@ -48,6 +49,8 @@ class Attributes(Strict):
 
 def frozen(value: Any) -> Any:
     """A value with tuples instead of lists."""
+    if isinstance(value, dict):
+        return {key: frozen(item) for key, item in value.items()}
     return tuple(frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -92,6 +95,16 @@ def promoted(dtypes: Sequence[str]) -> str | None:
     if {"bfloat16", "float16"} <= set(floats):
         floats.append("float32")
     return max(floats, key=_PROMOTED_FLOATS.index)
+
+
+def broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape of a sum by NumPy's rules, None if there is none."""
+    rank = max(len(one), len(other))
+    left = (1,) * (rank - len(one)) + one
+    right = (1,) * (rank - len(other)) + other
+    if any(a != b and 1 not in (a, b) for a, b in zip(left, right, strict=True)):
+        return None
+    return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
 
 
 def contracted(dtypes: Sequence[str], preferred: str | None) -> str | None:

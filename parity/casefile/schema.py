@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, RootModel, Tag
+from pydantic import Discriminator, Field, RootModel, Tag, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from parity.casefile.fields import (
     X64,
@@ -81,6 +82,9 @@ class OperandModel(Filling):
 class CotangentModel(Filling):
     """The cotangent of vjp; drawn `normal` unless said otherwise."""
 
+    shape: list[Size] | None = Field(
+        default=None, description="the output's shape, where it cannot be inferred"
+    )
     dtype: DType | None = Field(
         default=None, description="the output's dtype, where it cannot be inferred"
     )
@@ -186,7 +190,20 @@ class Header(Strict):
 class Body(Strict):
     """What one case says."""
 
-    op: str = Field(description="the op, one of casefile/ops")
+    program: dict[str, Any] | None = Field(
+        default=None, description="a Python function instead of an op"
+    )
+    flax: dict[str, Any] | None = Field(
+        default=None, description="a module of flax instead of an op"
+    )
+    steps: list[Any] | None = Field(
+        default=None, min_length=1, description="a chain of steps instead of an op"
+    )
+    op: str | None = Field(
+        default=None,
+        validate_default=True,
+        description="the op, one of casefile/ops; or write program, flax or steps",
+    )
     operands: dict[str, OperandModel] = Field(min_length=1, description="name: operand")
     attributes: dict[str, Any] = Field(default={}, description="keyword arguments of the op")
     compute_dtype: DType | None = Field(
@@ -196,6 +213,16 @@ class Body(Strict):
     residual: str | None = Field(default=None, description="an operand that is added to the result")
     batch: Count = Field(default=3, description="length of the leading axis under vmap")
     cotangent: CotangentModel = Field(default=CotangentModel(), description="the cotangent of vjp")
+    cotangents: dict[str, CotangentModel] = Field(
+        default={}, description="output: its cotangent, for a program of several"
+    )
+    gradients: Strings | None = Field(
+        default=None,
+        description="what vjp and jvp differentiate: operands by name, operands, parameters",
+    )
+    batched: Strings | None = Field(
+        default=None, description="the operands that vmap maps over; default: all"
+    )
     tangents: dict[str, Filling] = Field(default={}, description="operand: its tangent under jvp")
     paths: list[PathItem] = Field(
         default=[*DEFAULT_PATHS], min_length=1, description="the paths to run, or variants of them"
@@ -209,8 +236,19 @@ class Body(Strict):
     x64: X64 = Field(
         default="auto", description="64-bit types; auto: where a declared dtype needs them"
     )
+    devices: Count = Field(
+        default=1, description="how many devices the host is divided into for JAX, where it can be"
+    )
     seed: Seed = Field(default=0, description="seed of everything drawn")
     timeout: float | None = Field(default=None, gt=0, le=86400, description="seconds per path")
+
+    @field_validator("op")
+    @classmethod
+    def _is_given(cls, op: str | None, info: ValidationInfo) -> str | None:
+        others = ("program", "flax", "steps")  # what is wrong with one of them is said already
+        if op is None and all(info.data.get(field, field) is None for field in others):
+            raise PydanticCustomError("missing", "missing")
+        return op
 
 
 class CaseFileModel(Body, Header):

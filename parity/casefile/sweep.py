@@ -20,6 +20,7 @@ from parity.program.spec import TRANSFORMS
 TRANSFORM = "transform"
 
 _SPELT = re.compile(r"[A-Za-z0-9_.+-]{1,40}")
+_CALLABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*")
 _FULL_FORM = set(SweepModel.model_fields)
 _FIXED = set(Header.model_fields)
 """Fields that hold for the whole file and cannot be swept."""
@@ -82,7 +83,7 @@ class Point:
         for at in (problem.at, problem.instead or ()):
             for axis, index in self._fields():
                 size = len(axis.field)
-                if at[:size] != axis.field:
+                if tuple(map(str, at[:size])) != axis.field:
                     continue
                 whole = problem.key and len(at) == size
                 inner = axis.at if whole else (*axis.at, index, *at[size:])
@@ -299,6 +300,8 @@ def _joined(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return "x".join(_joined(item) for item in value)
+    if isinstance(value, str) and _CALLABLE.fullmatch(value):
+        return value.replace(":", ".")
     return "" if isinstance(value, dict) else str(value)
 
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from parity.casefile.case import Case
+from parity.compare.delivered import delivered, magnitudes, named_bits
 from parity.compare.elementwise import Mask, same_bits
-from parity.compare.grade import Graded, Measured, Targets, grade
+from parity.compare.grade import Graded, Measured, Targets, grade, of_replicas
 from parity.compare.message import first_line
-from parity.compare.metrics import Element, Metrics, measure, plain
+from parity.compare.metrics import Element, Metrics, plain
+from parity.compare.shards import ShardError, disagreement, other_answers, shard_errors
 from parity.compare.standing import Standing, standing
-from parity.compare.ulp import dtype_of, parts
-from parity.worker.protocol import Enclosure, Failure, PathOutcome, References, digest
+from parity.compare.ulp import dtype_of
+from parity.worker.protocol import Failure, PathOutcome, References, digest
 
 SHOWN = 16
 """Outputs of up to so many elements are listed in the row."""
@@ -64,7 +66,11 @@ class Row:
         environment: the name of the environment it ran in.
         nondeterministic: whether a repeated run gave other bits.
         cached: whether it was taken from an earlier run.
-        own_error: of the reference f64, a bound on its own absolute error (`_own_error`).
+        own_error: of the reference f64, a bound on its own absolute error (`reference_rows`).
+        delivered: effective mantissa bits of a dot that asks for an algorithm by name.
+        named: the bits that the name says.
+        shards: of an output that lies on several devices, the error of each.
+        replicas: in how many elements the devices disagree that should have the same, "" for none.
     """
 
     case: str
@@ -104,6 +110,10 @@ class Row:
     nondeterministic: bool = False
     cached: bool = False
     own_error: float | None = None
+    delivered: float | None = None
+    named: int | None = None
+    shards: tuple[ShardError, ...] = ()
+    replicas: str = ""
 
     @property
     def is_finding(self) -> bool:
@@ -139,7 +149,7 @@ def _rows_of(
     required: set[str],
 ) -> Iterator[Row]:
     if outcome.failure is not None:
-        yield _failed(case, outcome.path, outcome.failure, outcome)
+        yield failed(case, outcome.path, outcome.failure, outcome)
         return
     for name, comparison in comparisons.items():
         if name in outcome.outputs:
@@ -182,6 +192,7 @@ class _Comparison:
             missing=_why(references.failure),
         )
         self._groups = groups(produced, name, exclude=self._targets.exclude)
+        self._sizes = magnitudes(case)
         self._measured: dict[str, tuple[Measured, Standing | None]] = {}
 
     def _look(self, got: np.ndarray, sha256: str) -> tuple[Measured, Standing | None]:
@@ -195,7 +206,16 @@ class _Comparison:
         got = outcome.outputs[self._name]
         sha256 = digest(got)
         measured, own = self._look(got, sha256)
+        held = outcome.shards.get(self._name, ())
+        shards = shard_errors(got, held, self._targets)
+        replicas = disagreement(shards)
         graded = self._grade(outcome.path, got, measured, own)
+        if replicas:
+            others = [
+                self._grade(outcome.path, other, *self._look(other, digest(other)))
+                for other in other_answers(got, held, shards)
+            ]
+            graded = of_replicas([graded, *others], replicas)
         return Row(
             case=self._case.id,
             path=outcome.path,
@@ -212,9 +232,18 @@ class _Comparison:
             timings=outcome.timings,
             sha256=sha256,
             group=next(i for i, group in enumerate(self._groups) if outcome.path in group),
-            **_contents(got),
+            shards=shards,
+            replicas=replicas,
+            **self._precision(got),
+            **contents(got),
             **({} if own is None else _standing_fields(own)),
         )
+
+    def _precision(self, got: np.ndarray) -> dict[str, Any]:
+        if self._sizes is None or self._targets.f64 is None:
+            return {}
+        bits = delivered(got, self._targets.f64, self._sizes, exclude=self._targets.exclude)
+        return {"delivered": bits, "named": named_bits(self._case)}
 
     def _grade(
         self, path: str, got: np.ndarray, measured: Measured, own: Standing | None
@@ -252,7 +281,8 @@ def _standing_fields(own: Standing) -> dict[str, Any]:
     }
 
 
-def _contents(array: np.ndarray) -> dict[str, Any]:
+def contents(array: np.ndarray) -> dict[str, Any]:
+    """The fields of a row that say what an output is."""
     shown = array.size <= SHOWN
     return {
         "dtype": dtype_of(array.dtype).name,
@@ -262,7 +292,8 @@ def _contents(array: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _failed(case: Case, path: str, failure: Failure, outcome: PathOutcome | None = None) -> Row:
+def failed(case: Case, path: str, failure: Failure, outcome: PathOutcome | None = None) -> Row:
+    """The row of a path, or reference, that gave nothing."""
     return Row(
         case=case.id,
         path=path,
@@ -276,50 +307,6 @@ def _failed(case: Case, path: str, failure: Failure, outcome: PathOutcome | None
         evidence=outcome.evidence if outcome else {},
         timings=outcome.timings if outcome else {},
     )
-
-
-def reference_rows(case: Case, references: References) -> tuple[Row, ...]:
-    """Rows for `f64` and `strict`, in the form of a path's and without a grade."""
-    if references.failure is not None:
-        return tuple(_failed(case, path, references.failure) for path in ("f64", "strict"))
-    sides = {"f64": references.f64, "strict": references.strict}
-    return tuple(
-        Row(
-            case=case.id,
-            path=path,
-            output=name,
-            outcome="ok",
-            f64=_against_ideal(path, name, references),
-            own_error=_own_error(case, references.f64[name]) if path == "f64" else None,
-            sha256=digest(array),
-            **_contents(array),
-        )
-        for path, outputs in sides.items()
-        for name, array in ((name, one.point) for name, one in outputs.items())
-    )
-
-
-def _against_ideal(path: str, name: str, references: References) -> Metrics | None:
-    if path == "f64" or name not in references.f64:
-        return None
-    exclude = references.unspecified.get(name)
-    return measure(references.strict[name].point, references.f64[name].point, exclude=exclude)
-
-
-def _own_error(case: Case, truth: Enclosure) -> float:
-    """A bound on the absolute error that the reference f64 makes itself, over all elements.
-
-    Its accuracy bound is a sum of terms K (u + 2^-53) Σ|a||b|, of which K 2^-53 Σ|a||b| is what
-    evaluating in float64 adds (DESIGN 3). So the own error is at most 2^-53 / (u + 2^-53) of the
-    bound, with the smallest unit roundoff u that the program can have: 2^-24, in x64 2^-53.
-    """
-    if truth.exact:
-        return 0.0
-    u = 2.0**-53 if case.program.x64 else 2.0**-24
-    with np.errstate(invalid="ignore", over="ignore"):
-        width = np.stack([parts(truth.hi - truth.point), parts(truth.point - truth.lo)])
-    finite = width[np.isfinite(width)]
-    return float(finite.max(initial=0.0)) * 2.0**-53 / (u + 2.0**-53)
 
 
 def groups(outcomes: Sequence[PathOutcome], output: str, *, exclude: Mask | None = None) -> Groups:
@@ -378,6 +365,10 @@ def _element(element: Element) -> dict[str, Any]:
 
 def _builtin(value: Any) -> Any:
     kind = type(value)
+    if kind is ShardError:
+        return {name: _builtin(of) for name, of in vars(value).items()}
+    if kind is tuple and ShardError in map(type, value):
+        return [_builtin(v) for v in value]
     if kind is tuple:
         return [_builtin(v) for v in value] if complex in map(type, value) else list(value)
     if kind is complex:

@@ -236,6 +236,8 @@ def _aggregate(
     if not spreads or len(np.unique(point[kept])) < FEWEST:
         return ""
     independent = _independent(_real(references.f64[output].point)[kept])
+    if independent < FEWEST:
+        return ""
     theirs, bias = max(one.rms for one in spreads), max(abs(one.mean) for one in spreads)
     distance = value[kept] - point[kept]
     if theirs == 0 or max(one.moved for one in spreads) * independent < FEWEST:

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from parity.casefile.case import Case
+from parity.compare.delivered import SLACK
 from parity.compare.elementwise import same_bits
 from parity.compare.message import first_line
 from parity.compare.metrics import Metrics, comparable, measure
 from parity.compare.quantity import metric
 from parity.compare.rows import Row
 from parity.dtypes import DTYPES
+from parity.program.spec import strings
 from parity.worker.protocol import PathOutcome, References
 
 _CONTRACTIONS = ("conv_general_dilated", "dot_general", "einsum")
@@ -28,7 +30,8 @@ def words(
     outcomes: Sequence[PathOutcome],
     references: References,
 ) -> tuple[str, ...]:
-    """One line for each row that is not identical, and for each setting that changed nothing.
+    """One line for each row that is not identical, for each setting that changed nothing, and for
+    the collectives of what was compiled.
 
     Args:
         case: whose rows they are.
@@ -43,6 +46,10 @@ def words(
         if row.grade == "identical" or (row.outcome == "ok" and row.grade is None):
             continue
         who = f"{row.path} ({row.output})" if row.path in several else row.path
+        if row.replicas:
+            lines.append(f"{who}: {row.replicas}")
+            if row.baseline is not None and not row.baseline.differing:
+                continue
         if row.outcome != "ok":
             lines.append(f"{who}: {_failure(row)}")
         elif row.path == case.baseline or row.grade == "mismatched" or row.tolerance_refused:
@@ -52,7 +59,43 @@ def words(
         else:
             lines.append(f"{who}: {row.detail}")
     idle = {row.path: row.evidence["no_effect"] for row in rows if "no_effect" in row.evidence}
-    return (*lines, *(f"{path}: {what}" for path, what in idle.items()))
+    lines += [f"{path}: {what}" for path, what in idle.items()]
+    moved = {r.path: r.evidence["collectives"] for r in rows if "collectives" in r.evidence}
+    lines += [f"{path}: compiled with {what}" for path, what in moved.items()]
+    lines += _gradient_dtypes(case, rows)
+    lines += [f"{path}: dots {dots}" for path, dots in _mixed(rows).items()]
+    return (*lines, *filter(None, map(_precision, rows)))
+
+
+def _gradient_dtypes(case: Case, rows: Sequence[Row]) -> list[str]:
+    """The gradients that have another dtype than their operand."""
+    declared = {f"vjp.{operand.name}": operand.dtype for operand in case.program.operands}
+    return [
+        f"{row.path}: {row.output} is {row.dtype}, its operand {declared[row.output]}"
+        for row in rows
+        if row.dtype is not None
+        and row.output in declared
+        and row.dtype != _held(declared[row.output], x64=case.program.x64)
+    ]
+
+
+def _held(dtype: str, *, x64: bool) -> str:
+    """The dtype in which JAX holds an operand."""
+    return dtype if x64 else {"float64": "float32", "complex128": "complex64"}.get(dtype, dtype)
+
+
+def _mixed(rows: Sequence[Row]) -> dict[str, str]:
+    """By path, the dots of a program some of which mix dtypes."""
+    found = {row.path: row.evidence.get("dots", "") for row in rows}
+    return {path: dots for path, dots in found.items() if "(mixed)" in dots}
+
+
+def _precision(row: Row) -> str:
+    """The bits that a dot delivered, if it asked for an algorithm by name."""
+    if row.delivered is None or row.named is None:
+        return ""
+    text = f"{row.path}: delivers {row.delivered:.1f} mantissa bits, its name says {row.named}"
+    return text + (": less than its name" if row.delivered < row.named - SLACK else "")
 
 
 def _failure(row: Row) -> str:
@@ -82,7 +125,7 @@ def _sentence(
     if model is None:
         declared = _declared(got, baseline, row.output, references, case.baseline)
         return "; ".join(filter(None, (_distance(row, case.baseline), nearer, declared)))
-    declares = f"not what {_narrowest(case)} declares"
+    declares = f"not what {_narrowest(case) or 'the program'} declares"
     if not nearer:
         return f"{_HABITS[model](case)}: {declares}"
     link = ", but" if nearer.startswith("closer") else ", and"
@@ -102,7 +145,8 @@ def _excess_precision(case: Case) -> str:
 
 
 def _wide(case: Case) -> str:
-    return f"drops the casts to {_narrowest(case)} and computes in float32 throughout"
+    to = f"to {_narrowest(case)} " if _narrowest(case) else ""
+    return f"drops the casts {to}and computes in float32 throughout"
 
 
 def _flush(case: Case) -> str:
@@ -115,15 +159,16 @@ _TELLING = 0.01
 _HABITS = {"excess-precision": _excess_precision, "wide": _wide, "flush-subnormals": _flush}
 
 
-def _narrowest(case: Case) -> str:
-    """The narrowest floating dtype that the program declares."""
+def _narrowest(case: Case) -> str | None:
+    """The narrowest floating dtype that the program declares, None where only its code says."""
     program = case.program
     names = [operand.dtype for operand in program.inputs()]
     names += [name for name in (program.compute_dtype, program.output_dtype) if name]
-    preferred = program.attributes.get("preferred_element_type")
-    names += [preferred] if preferred in DTYPES else []
+    names += [name for name in strings(program.attributes) if name in DTYPES]
     floating = [DTYPES[name] for name in names if DTYPES[name].is_inexact]
-    return min(floating, key=lambda d: d.bits).name if floating else names[0]
+    narrowest = min(floating, key=lambda d: d.bits, default=DTYPES[names[0]])
+    has_code = program.op in ("callable", "flax")  # which may cast to a narrower one
+    return None if has_code and narrowest.bits >= 32 else narrowest.name
 
 
 def _distance(row: Row, baseline: str) -> str:

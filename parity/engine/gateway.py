@@ -40,6 +40,7 @@ serve(channel)
 _STDERR_LINES = 20
 _GRACE = 5.0
 """Seconds that a process may go on after its channel has closed."""
+_DIVIDE = "--xla_force_host_platform_device_count="
 _serial = itertools.count()
 
 
@@ -51,11 +52,21 @@ class Setting:
         python: the interpreter of the environment under test.
         x64: whether JAX has 64-bit types.
         variables: environment variables set beside the inherited ones, sorted pairs.
+        devices: how many devices the host is divided into.
     """
 
     python: str = sys.executable
     x64: bool = False
     variables: tuple[tuple[str, str], ...] = ()
+    devices: int = 1
+
+    def environ(self) -> dict[str, str]:
+        """The variables, with the flag among them that divides the host."""
+        variables = dict(self.variables)
+        if self.devices > 1:
+            flags = variables.get("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
+            variables["XLA_FLAGS"] = f"{flags} {_DIVIDE}{self.devices}".strip()
+        return variables
 
 
 class WorkerLost(Exception):
@@ -106,7 +117,7 @@ class Gateway:
                     "state": str(self._state),
                     "folder": str(folder),
                     "x64": setting.x64,
-                    "variables": dict(setting.variables),
+                    "variables": setting.environ(),
                     "mpmath": _folder_of("mpmath"),
                 }
             )

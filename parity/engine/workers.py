@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from parity.worker.protocol import (
     pack,
     unpack_all,
     unpack_references,
+    unpack_shards,
 )
 
 _REFERENCES = ""
@@ -138,13 +139,16 @@ class Workers:
 
     def gateway(self, setting: Setting, environment: Environment) -> Gateway:
         """The worker for a setting, started if there is none."""
+        plain = replace(setting, variables=_pairs(environment.variables), devices=1)
+        if setting.devices > 1 and environment.name not in self.found:
+            self.gateway(plain, environment)
         if setting not in self._gateways:
             self._gateways[setting] = Gateway(setting, self._folder)
             self._start(setting)
         if self._stopped:
             raise Stopped
         gateway = self._gateways[setting]
-        if setting.variables == _pairs(environment.variables):  # else a variant's are among them
+        if setting == plain:  # else a variant's variables are among its own, or it is divided
             self.found.setdefault(environment.name, gateway.environment)
         return gateway
 
@@ -211,7 +215,8 @@ class _Task:
 
     def _setting(self, path: str) -> Setting:
         variables = dict(self.environment.variables) | dict(self._variant(path).variables)
-        return Setting(self.environment.python, self.case.program.x64, _pairs(variables))
+        program = self.case.program
+        return Setting(self.environment.python, program.x64, _pairs(variables), program.devices)
 
     def _variant(self, path: str) -> Variant:
         return self.case.variants.get(path) or Variant(path, path)
@@ -282,6 +287,7 @@ class _Task:
                 timings=answer["timings"],
                 failure=failure,
                 programs=dict(answer["programs"]),
+                shards={} if failure else unpack_shards(answer["shards"]),
             )
         )
 
@@ -314,6 +320,13 @@ def _same(first: PathOutcome, again: PathOutcome) -> bool:
     """Whether a repetition gave the same bits, or failed in the same way."""
     if first.failure is not None or again.failure is not None:
         return first.outcome == again.outcome
-    return {name: digest(out) for name, out in first.outputs.items()} == {
-        name: digest(out) for name, out in again.outputs.items()
+    return _digests(first) == _digests(again)
+
+
+def _digests(outcome: PathOutcome) -> dict[str, list[str | None]]:
+    """Of each output, and of what each device holds of it that is something else."""
+    held = {name: [one.data for one in shards] for name, shards in outcome.shards.items()}
+    return {
+        name: [None if of is None else digest(of) for of in (out, *held.get(name, ()))]
+        for name, out in outcome.outputs.items()
     }

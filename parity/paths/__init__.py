@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from parity.program.build import Program
+    from parity.worker.protocol import Shard
 
 GROUP = "parity.paths"
 
@@ -48,6 +49,22 @@ class Probe:
         self.timings: dict[str, float] = {}
         self.evidence: dict[str, str] = {}
         self.programs: dict[str, str] = {}
+        self.shards: dict[int, tuple[Shard, ...]] = {}
+
+    def fetched(self, outputs: Iterable[Any]) -> list[np.ndarray]:
+        """The outputs of JAX as NumPy arrays, of what is replicated the first device's.
+
+        Leaves in `shards`, by position, what each device holds of those that lie on several.
+        """
+        import numpy as np
+
+        from parity.worker.shards import shards
+
+        found = []
+        for position, output in enumerate(outputs):
+            found.append(np.asarray(output))
+            self.shards[position] = shards(output, found[-1])
+        return found
 
     def compiled(self, kind: str, text: str) -> None:
         """Leave the canonical text of what was compiled: in `programs` by its SHA-256, which

@@ -6,7 +6,7 @@ by JAX before it is converted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ _CARRIERS = frozenset({"Identity", "IdentityN", "PreventGradient", "EnsureShape"
 
 class _Jax2tf(Path):
     native: bool
+    xla_operations = True
 
     def unsupported(self) -> str | None:
         """See `Path.unsupported`."""
@@ -60,12 +61,20 @@ class _Jax2tf(Path):
         return outputs
 
     def _results(self, program: Program, tensors: list[Any]) -> Sequence[Any]:
+        return self._converted(program, with_gradient=False)(*tensors)  # type: ignore[no-any-return]
+
+    def _converted(self, program: Program, *, with_gradient: bool) -> Callable[..., Any]:
+        """A program as a function of TensorFlow's tensors."""
         from jax.experimental import jax2tf
 
-        converted = jax2tf.convert(
-            program.function, native_serialization=self.native, with_gradient=False
+        how: dict[str, bool] = {} if self.xla_operations else {"enable_xla": False}
+        converted: Callable[..., Any] = jax2tf.convert(
+            program.function,
+            native_serialization=self.native,
+            with_gradient=with_gradient,
+            **how,
         )
-        return converted(*tensors)  # type: ignore[no-any-return]
+        return converted
 
     def _prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
         from parity.worker.evidence import canonical_graph, canonical_stablehlo
@@ -108,23 +117,48 @@ class Nonnative(_Jax2tf):
         return None
 
 
+class NonnativeWithoutXla(Nonnative):
+    """With TensorFlow's own operations only, none of XLA's (`enable_xla=False`).
+
+    Such a program also runs where TensorFlow has no XLA: TFLite, TensorFlow.js. Proof: as for
+    `jax2tf-nonnative`, and none of the operations is one of XLA's.
+    """
+
+    name = "jax2tf-nonnative.no-xla"
+    xla_operations = False
+
+    def _prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
+        found = sorted({name for name, _ in operations if name.startswith("Xla")})
+        if found:
+            raise PathProofError(f"{self.name} executed {', '.join(found)}")
+        super()._prove(operations, probe)
+
+
 class _Tape(_Jax2tf):
     """The gradient taken by `tf.GradientTape` through the converted forward function."""
 
     def _results(self, program: Program, tensors: list[Any]) -> Sequence[Any]:
         import tensorflow as tf
-        from jax.experimental import jax2tf
 
         if program.spec.transform != "vjp":
             raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
-        *operands, cotangent = tensors
-        forward = program.forward().function
-        converted = jax2tf.convert(forward, native_serialization=self.native, with_gradient=True)
-        wanted = [x for x in operands if x.dtype.is_floating or x.dtype.is_complex]
+        given = dict(zip([i.name for i in program.inputs], tensors, strict=True))
+        forward = program.forward()
+        converted = self._converted(forward, with_gradient=True)
+        wanted = [given[name] for name in program.differentiated]
         with tf.GradientTape() as tape:
             tape.watch(wanted)
-            (result,) = converted(*operands)
-        gradients = tape.gradient(result, wanted, output_gradients=cotangent)
+            results = converted(*(given[i.name] for i in forward.inputs))
+        outputs = dict(zip(forward.outputs, results, strict=True))
+        chosen = program.cotangents(forward)
+        gradients = tape.gradient(
+            [outputs[name] for name in chosen],
+            wanted,
+            output_gradients=[
+                tf.ones_like(outputs[name]) if cotangent is None else given[cotangent]
+                for name, cotangent in chosen.items()
+            ],
+        )
         return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
 
@@ -178,4 +212,4 @@ def _missing(distribution: str) -> bool:
     return False
 
 
-PATHS = (Native, Nonnative, NativeTape, NonnativeTape)
+PATHS = (Native, Nonnative, NonnativeWithoutXla, NativeTape, NonnativeTape)

@@ -28,9 +28,8 @@ class Jit(Path):
         stages can be told apart at no cost.
         """
         import jax
-        import numpy as np
 
-        from parity.worker.evidence import canonical_hlo, canonical_stablehlo
+        from parity.worker.evidence import canonical_hlo, canonical_stablehlo, collectives
 
         concrete: list[bool] = []
 
@@ -47,12 +46,15 @@ class Jit(Path):
         with probe.stage("compile"):
             compiled = lowered.compile()
         with probe.stage("run"):
-            outputs = [np.asarray(out) for out in jitted(*arrays)]
+            outputs = probe.fetched(jitted(*arrays))
         if not concrete or any(concrete):
             raise PathProofError("the function ran on concrete arrays: jit is disabled")
         probe.evidence["executed"] = "one XLA computation"
         probe.compiled("stablehlo", canonical_stablehlo(lowered.as_text()))
-        probe.compiled("hlo", canonical_hlo(compiled.as_text()))
+        optimized = compiled.as_text()
+        probe.compiled("hlo", canonical_hlo(optimized))
+        if used := collectives(optimized):
+            probe.evidence["collectives"] = ", ".join(used)
         return outputs
 
 

@@ -17,6 +17,7 @@ LAST_NONNATIVE = (0, 7, 1)
 Literal = jex_core.Literal
 ClosedJaxpr = jex_core.ClosedJaxpr
 Jaxpr = jex_core.Jaxpr
+jaxpr_as_fun = jex_core.jaxpr_as_fun
 
 CALLS: Mapping[str, str] = {
     "jit": "jaxpr",  # called pjit before 0.7
@@ -26,6 +27,7 @@ CALLS: Mapping[str, str] = {
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",  # before 0.5
+    "custom_vmap_call": "call",
     "checkpoint": "jaxpr",
     "remat2": "jaxpr",
 }
@@ -46,10 +48,42 @@ def called_jaxpr(eqn: Any) -> Any:
     parameter = CALLS.get(eqn.primitive.name)
     if parameter is None:
         return None
-    inner = eqn.params[parameter]
-    if isinstance(inner, Jaxpr):
-        return ClosedJaxpr(inner, ())
-    return inner
+    return closed(eqn.params[parameter])
+
+
+def closed(jaxpr: Any) -> Any:
+    """A jaxpr, open or closed, as a closed one."""
+    return ClosedJaxpr(jaxpr, ()) if isinstance(jaxpr, Jaxpr) else jaxpr
+
+
+def inner_jaxprs(eqn: Any) -> list[Any]:
+    """Every jaxpr among an equation's parameters, closed: bodies, branches, calls."""
+    found = []
+    for parameter in eqn.params.values():
+        for one in parameter if isinstance(parameter, (tuple, list)) else (parameter,):
+            if isinstance(one, (Jaxpr, ClosedJaxpr)):
+                found.append(closed(one))
+    return found
+
+
+def is_key(aval: Any) -> bool:
+    """Whether a variable holds random keys (`jax.random.key`), which have a dtype of their own."""
+    return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
+
+
+def keys_of(data: Any, aval: Any) -> Any:
+    """Random keys of a variable's dtype from their words, uint32 [..., words]."""
+    return jax.random.wrap_key_data(data, impl=aval.dtype._impl)
+
+
+def words_of(keys: Any) -> Any:
+    """The words of random keys, uint32 [..., words]."""
+    return jax.random.key_data(keys)
+
+
+def words_of_key(aval: Any) -> int:
+    """How many uint32 words a random key of a variable's dtype has."""
+    return int(aval.dtype._impl.key_shape[0])
 
 
 def bind(eqn: Any, values: list[Any]) -> list[Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from parity.errors import Unsupported
+from parity.program.jax_versions import ClosedJaxpr, Jaxpr
 
 
 def precision(value: Any) -> Any:
@@ -54,3 +56,62 @@ def precision_name(value: Any) -> Any:
         return value.name.lower()
     presets = getattr(lax, "DotAlgorithmPreset", None)
     return value.name if presets is not None and isinstance(value, presets) else None
+
+
+def precisions(closed: ClosedJaxpr) -> tuple[str, ...]:
+    """The precisions other than the default that a program's equations carry, sorted names.
+
+    Whoever asks for them: an argument, a context, a setting of `jax.config` or the environment.
+    """
+    found = {name for jaxpr in jaxprs(closed.jaxpr) for eqn in jaxpr.eqns for name in _asked(eqn)}
+    return tuple(sorted(found))
+
+
+def without_precisions(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """A program with the default precision in each equation, those of inner jaxprs included."""
+    return closed.replace(jaxpr=_rewritten(closed.jaxpr))
+
+
+def _asked(eqn: Any) -> list[str]:
+    value = eqn.params.get("precision")
+    name = precision_name(value) or str(value)
+    names = [name] if isinstance(name, str) else name
+    return [] if value is None else [name for name in names if name.lower() != "default"]
+
+
+def _inner(value: Any) -> Iterator[Jaxpr]:
+    """The jaxprs in a parameter of an equation."""
+    for one in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(one, ClosedJaxpr):
+            yield one.jaxpr
+        elif isinstance(one, Jaxpr):
+            yield one
+
+
+def jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """A jaxpr and all inside of it."""
+    yield jaxpr
+    for eqn in jaxpr.eqns:
+        for value in eqn.params.values():
+            for inner in _inner(value):
+                yield from jaxprs(inner)
+
+
+def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
+    eqns = []
+    for eqn in jaxpr.eqns:
+        params = {name: _rewritten_value(value) for name, value in eqn.params.items()}
+        if "precision" in params:
+            params["precision"] = None
+        eqns.append(eqn.replace(params=params))
+    return jaxpr.replace(eqns=eqns)
+
+
+def _rewritten_value(value: Any) -> Any:
+    if isinstance(value, ClosedJaxpr):
+        return value.replace(jaxpr=_rewritten(value.jaxpr))
+    if isinstance(value, Jaxpr):
+        return _rewritten(value)
+    if isinstance(value, list | tuple) and any(True for _ in _inner(value)):
+        return type(value)(map(_rewritten_value, value))
+    return value

@@ -10,13 +10,21 @@ import execnet
 from parity.casefile.case import Case
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps
-from parity.worker.protocol import Failure, PathOutcome, pack_all, unpack_all
+from parity.worker.protocol import (
+    Failure,
+    PathOutcome,
+    pack_all,
+    pack_shards,
+    unpack_all,
+    unpack_shards,
+)
 
 
 def pack_outcome(outcome: PathOutcome) -> bytes:
     """What a path made of a case: nested builtins without code, compressed."""
     flat = {
         "outputs": pack_all(outcome.outputs),
+        "shards": pack_shards(outcome.shards),
         "evidence": dict(outcome.evidence),
         "timings": dict(outcome.timings),
         "programs": dict(outcome.programs),
@@ -35,6 +43,7 @@ def unpack_outcome(path: str, packed: bytes) -> PathOutcome:
         timings=flat["timings"],
         failure=None if flat["failure"] is None else Failure(**flat["failure"]),
         programs=flat["programs"],
+        shards=unpack_shards(flat["shards"]),
     )
 
 

@@ -11,6 +11,8 @@ from parity.casefile.case import Case, Expectation, Operand, Tolerance, Variant
 from parity.program.spec import ProgramSpec
 from parity.record.encoding import NONFINITE
 
+_FOLDER, _SOURCES = "folder", "sources"
+
 
 def case_as_dict(case: Case) -> dict[str, Any]:
     """A case as nested mappings and sequences; array files are named, not read."""
@@ -25,9 +27,12 @@ def case_as_dict(case: Case) -> dict[str, Any]:
 
 
 def _program(program: ProgramSpec) -> dict[str, Any]:
+    """A program; the folder of its Python files, told by their digests, is that of its case."""
+    attributes = {k: v for k, v in program.attributes.items() if k != _FOLDER}
+    arrays = ("operands", "extra", "parameters")
     return _fields(program) | {
-        "operands": [_fields(operand) for operand in program.operands],
-        "extra": [_fields(operand) for operand in program.extra],
+        "attributes": attributes,
+        **{name: [_fields(one) for one in getattr(program, name)] for name in arrays},
     }
 
 
@@ -46,6 +51,8 @@ def case_from_dict(flat: Mapping[str, Any]) -> Case:
     """The case that `case_as_dict` flattened, also after a way through JSON."""
     known = {name: _tuples(value) for name, value in flat.items() if name != "operands"}
     known["file"] = Path(known["file"])
+    if _SOURCES in known["program"]["attributes"]:
+        known["program"]["attributes"][_FOLDER] = str(known["file"].parent)
     known["program"] = ProgramSpec.from_wire(known["program"])
     known["operands"] = tuple(map(_operand, flat["operands"]))
     known["expect"] = tuple(map(_expectation, known["expect"]))

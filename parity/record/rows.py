@@ -13,6 +13,7 @@ from typing import Any
 
 from parity.compare.metrics import Element, Metrics
 from parity.compare.rows import Row
+from parity.compare.shards import ShardError
 from parity.record.encoding import dumps, word
 
 _TARGETS = ("f64", "strict", "baseline")
@@ -60,16 +61,25 @@ def unpack_row(flat: Mapping[str, Any], metrics: Sequence[Metrics]) -> Row:
         metrics: what `unpack_metrics` makes of the second list.
     """
     known = dict(flat)
-    for name in ("bound_share", "vacuous", "own_error"):
+    for name in ("bound_share", "vacuous", "own_error", "delivered"):
         if name in known:
             known[name] = _number(known[name])
     for name in ("shape", "values"):
         if name in known:
             known[name] = tuple(map(_number, known[name]))
+    if "shards" in known:
+        known["shards"] = tuple(map(_shard, known["shards"]))
     for target in _TARGETS:
         if target in known:
             known[target] = metrics[known[target]]
     return Row(**known)
+
+
+def _shard(flat: Mapping[str, Any]) -> ShardError:
+    known: dict[str, Any] = {
+        name: tuple(of) if type(of) is list else _number(of) for name, of in flat.items()
+    }
+    return ShardError(**known)
 
 
 def unpack_metrics(flat: Mapping[str, Any]) -> Metrics:
@@ -114,6 +124,8 @@ def _plain(value: Any) -> Any:
         return value if math.isfinite(value) else word(value)
     if kind is tuple:
         return [_plain(item) for item in value]
+    if kind is ShardError:
+        return {name: _plain(of) for name, of in vars(value).items()}
     return [_plain(value.real), _plain(value.imag)] if kind is complex else value
 
 

@@ -18,6 +18,11 @@ A `reduce_sum` or `cumsum` that the program itself declares narrow is taken to a
 XLA's CPU backend sums blocks and rounds each block's sum (of 128 sums of 512 bfloat16 values in
 [0, 1), half differ from the value that a float32 accumulator gives). `jnp.sum` casts up first.
 
+On processors with AVX512-FP16, XLA before JAX 0.10 leaves float16 convolutions in float16, where
+each product and each partial sum is rounded: that is outside the interval.
+
+A dot algorithm that a program asks for by name has an accumulator of its own (`algorithms`).
+
 Source: XLA `xla/service/cpu/cpu_compiler.cc` (`ChangeOpDataType` from F16 to F32 for dots and
 convolutions, float normalization for bfloat16 and float8); StableHLO's `dot_general` leaves the
 accumulation type to the implementation.

@@ -6,8 +6,6 @@ then rounds the ends. What has no entry is estimated by Monte Carlo and reported
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -16,14 +14,15 @@ import numpy as np
 from parity.dtypes import DType
 from parity.reference import accumulators
 from parity.reference.accumulators import smallest
+from parity.reference.contractions import contraction, product
 from parity.reference.elementwise import (
     always,
     choice,
     comparison,
     conjugate,
     conversion,
-    corners,
     estimate,
+    exactly,
     finiteness,
     increasing,
     integer_power,
@@ -33,14 +32,14 @@ from parity.reference.elementwise import (
     power,
     power_rounds,
     quotient,
+    reduced,
     rounds,
-    sorted_values,
     sum_of_two,
     widens,
 )
 from parity.reference.equation import Ends, Equation
-from parity.reference.exactness import exact_products, exact_terms
-from parity.reference.value import Value, parts
+from parity.reference.sums import log_of_sum, product_of_many, routed, sum_of_many
+from parity.reference.value import parts
 
 
 @dataclass(frozen=True)
@@ -67,181 +66,6 @@ class Bound:
     source: str = ""
 
 
-def product(equation: Equation) -> Ends:
-    """The extremes over all four corners; each part of a complex product is a sum of two."""
-    if equation.declared.kind != "complex":
-        return (equation.point, equation.point) if equation.exact else corners(equation)
-    a, b = equation.values
-    compute = accumulators.compute(equation.declared)
-    assert compute.format is not None
-    total = _magnitudes(np.multiply, a.magnitude, b.magnitude)
-    reach = (
-        2 * (compute.format.unit_roundoff + 2.0**-53) * total
-        + _magnitudes(np.multiply, parts(np.abs, a.point), b.radius)
-        + _magnitudes(np.multiply, a.radius, b.magnitude)
-    )
-    return equation.point - reach, equation.point + reach
-
-
-def _magnitudes(product: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Σ|a||b| for a bilinear `product`; complex: what enters the real and the imaginary part."""
-    if a.dtype.kind != "c" and b.dtype.kind != "c":
-        return np.asarray(product(np.abs(a), np.abs(b)))
-    ar, ai, br, bi = (np.abs(x) for x in (np.real(a), np.imag(a), np.real(b), np.imag(b)))
-    real = product(ar, br) + product(ai, bi)
-    return np.asarray(np.real(real) + 1j * np.real(product(ar, bi) + product(ai, br)))
-
-
-def contraction(equation: Equation) -> Ends:
-    """Σ ab over K products: the operands' spread, and K·u_acc·Σ|a||b| for the order of the sum.
-
-    Nothing is added for the order where the sum is exact in every order (`exactness`), nor where
-    there is one product, which the accumulator holds. A product too small for the accumulator is
-    off by half its smallest value.
-    Source: Jeannerod and Rump, Improved error bounds for inner products, SIMAX 34(2), 2013.
-    """
-    if not equation.declared.is_inexact:
-        return equation.point, equation.point
-    lhs, rhs = equation.values
-    if not equation.policy.rounds:
-        lhs, rhs = (_converted(equation, i) for i in (0, 1))
-        equation = dataclasses.replace(equation, values=(lhs, rhs))
-    total = _magnitudes(equation.evaluate, lhs.magnitude, rhs.magnitude)
-    spread = _order_slack(equation, total)
-    if not equation.exact:
-        left = np.abs(lhs.point) if lhs.point.dtype.kind != "c" else parts(np.abs, lhs.point)
-        spread = (
-            spread
-            + _magnitudes(equation.evaluate, left, rhs.radius)
-            + _magnitudes(equation.evaluate, lhs.radius, rhs.magnitude)
-        )
-    return _either_zero(equation, spread)
-
-
-def _either_zero(equation: Equation, spread: np.ndarray) -> Ends:
-    """point ± spread, where a sum of zero may have either sign.
-
-    It depends on whether the accumulator begins at +0; so does a negative sum that is too small
-    for the accumulator and rounds to a zero.
-    """
-    point, (left, right) = equation.point, equation.operands
-    acc = accumulators.accumulator((left, right), equation.declared).format
-    assert acc is not None
-    vanishing = acc.smallest_subnormal / 2
-    if not np.any(spread) and not np.any(parts(lambda x: np.abs(x) <= vanishing, point)):
-        return point, point
-    low, high = point - spread, point + spread
-    return _either_sign(low, parts(lambda x: np.where((x <= 0) & (x >= -vanishing), 0.0, x), high))
-
-
-def _either_sign(low: np.ndarray, high: np.ndarray) -> Ends:
-    return (
-        parts(lambda x: np.where(x == 0, -0.0, x), low),
-        parts(lambda x: np.where(x == 0, 0.0, x), high),
-    )
-
-
-def _converted(equation: Equation, index: int) -> Value:
-    """An operand of a contraction, with the conversion that mixed operand dtypes bring about.
-
-    JAX on CPU and GPU converts both to the result's dtype before the dot. Source:
-    `_handle_dot_precision` in jax/_src/lax/lax.py.
-    """
-    value, declared = equation.values[index], equation.declared.format
-    own = equation.operands[index].format
-    if equation.operands[0] == equation.operands[1] or own is None or declared is None:
-        return value
-    if own.precision <= declared.precision:
-        return value
-    error = parts(
-        lambda x: declared.unit_roundoff * np.abs(x) + declared.smallest_subnormal, value.point
-    )
-    return dataclasses.replace(value, lo=value.lo - error, hi=value.hi + error)
-
-
-def _order_slack(equation: Equation, total: np.ndarray) -> np.ndarray:
-    left, right = equation.operands
-    acc = accumulators.accumulator((left, right), equation.declared)
-    assert acc.format is not None
-    terms = equation.products * (2 if equation.declared.kind == "complex" else 1)
-    own = 0.0 if equation.wide else 2.0**-53  # what the reference's own sum in float64 may err
-    eta = acc.format.smallest_subnormal / 2 if equation.policy.keeps_subnormals else smallest(acc)
-    slack = terms * ((acc.format.unit_roundoff + own) * total + eta)
-    if not equation.policy.rounds:
-        return slack + 2.0**-53 * parts(np.abs, equation.point)
-    if terms <= 1 and _holds_product(acc, left, right, equation.declared):
-        return np.zeros_like(slack)
-    if equation.exact:
-        lhs, rhs = (value.point for value in equation.values)
-        slack = _unless(exact_products(equation.eqn, lhs, rhs, total, acc.format), slack)
-    return slack
-
-
-def one_rounding(equation: Equation) -> np.ndarray:
-    """What a single rounding in its accumulator may move each sum by: u·Σ|x|.
-
-    0 where no order of the sum rounds anything.
-
-    Args:
-        equation: of a contraction or `reduce_sum`, under a policy that rounds.
-    """
-    if len(equation.values) == 2:
-        lhs, rhs = equation.values
-        total = _magnitudes(equation.evaluate, lhs.magnitude, rhs.magnitude)
-        terms = equation.products * (2 if equation.declared.kind == "complex" else 1)
-        return _order_slack(equation, total) / max(terms, 1)
-    total = equation.evaluate(equation.values[0].magnitude)
-    return _sum_slack(equation, total, 1)
-
-
-def _unless(exact: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The slack, 0 where (complex: in which part) nothing needs any."""
-    if slack.dtype.kind != "c":
-        return np.where(exact, 0.0, slack)
-    return np.where(exact[..., 0], 0.0, slack.real) + 1j * np.where(exact[..., 1], 0.0, slack.imag)
-
-
-def _holds_product(acc: DType, left: DType, right: DType, declared: DType) -> bool:
-    """Whether one product is not rounded before the result is."""
-    if acc.format == declared.format:
-        return True
-    widths = [31 if d.format is None else d.format.precision for d in (left, right)]
-    assert acc.format is not None
-    return sum(widths) <= acc.format.precision
-
-
-def _sum(equation: Equation) -> Ends:
-    """A sum of N elements in its declared dtype: N·u·Σ|x| for the order, as for a contraction."""
-    if not equation.declared.is_inexact:
-        return equation.point, equation.point
-    value = equation.values[0]
-    low, high = equation.evaluate(value.lo), equation.evaluate(value.hi)
-    slack = _sum_slack(equation, equation.evaluate(value.magnitude), _terms(equation))
-    exact = equation.policy.rounds and value.exact and not np.any(slack)
-    if exact and not np.any(parts(lambda x: x == 0, equation.point)):
-        return equation.point, equation.point
-    return _either_sign(low - slack, high + slack)
-
-
-def _terms(equation: Equation) -> int:
-    """The most elements that one sum adds up."""
-    params = equation.eqn.params
-    if "window_dimensions" in params:
-        return math.prod(params["window_dimensions"])
-    shape = equation.values[0].point.shape
-    return math.prod(shape[axis] for axis in params.get("axes", (params.get("axis"),)))
-
-
-def _sum_slack(equation: Equation, total: np.ndarray, count: int) -> np.ndarray:
-    value, fmt = equation.values[0], equation.declared.format
-    assert fmt is not None
-    eta = 0.0 if equation.policy.keeps_subnormals else smallest(equation.declared)
-    slack = count * ((fmt.unit_roundoff + 2.0**-53) * total + eta)
-    if equation.policy.rounds and value.exact:
-        slack = _unless(exact_terms(value.point, total, fmt), slack)
-    return slack
-
-
 ESTIMATED = Bound(estimate, 4, source="Monte Carlo, not a bound")
 """What a primitive without an entry gets."""
 
@@ -251,7 +75,7 @@ _COMPLEX = Bound(estimate, 16, source="Monte Carlo, not a bound; ulps of the mod
 _BY_PARTS = {
     "add", "add_any", "complex", "conj", "conv_general_dilated", "convert_element_type",
     "cumsum", "dot_general", "eq", "imag", "mul", "ne", "neg", "real", "reduce_sum",
-    "select_n", "stop_gradient", "sub",
+    "reduce_window_sum", "scatter-add", "select_n", "stop_gradient", "sub",
 }  # fmt: skip
 
 _MEASURED = "largest error of XLA's CPU backend over 60,000 float32 arguments, rounded up"
@@ -263,6 +87,7 @@ BOUNDS: Mapping[str, Bound] = {
     "acosh": Bound(monotone("+"), 4, expanded=rounds(6), source=_LOWERED),
     "add": Bound(sum_of_two("+"), source="correctly rounded, IEEE 754"),
     "add_any": Bound(sum_of_two("+"), source="correctly rounded, IEEE 754"),
+    "and": Bound(exactly, source="exact"),
     "asin": Bound(monotone("+"), 4, expanded=rounds(4), source=_LOWERED),
     "asinh": Bound(monotone("+"), 4, expanded=rounds(6), source=_LOWERED),
     "atan": Bound(monotone("+"), 4, source=_MEASURED),
@@ -277,14 +102,14 @@ BOUNDS: Mapping[str, Bound] = {
     "convert_element_type": Bound(conversion, exact=widens, source="rounded once"),
     "cos": Bound(lipschitz(1.0), 4, source="|sin| <= 1"),
     "cosh": Bound(magnitude, 32, source=_MEASURED),
+    "cumlogsumexp": Bound(log_of_sum, 4, source="N steps of at most 8 u and a rounding"),
     "cummax": Bound(monotone("+"), exact=always, source="exact"),
     "cummin": Bound(monotone("+"), exact=always, source="exact"),
-    "cumsum": Bound(_sum, source="as reduce_sum, N the length of the axis"),
+    "cumprod": Bound(product_of_many, source="as reduce_prod, N the length of the axis"),
+    "cumsum": Bound(sum_of_many, source="as reduce_sum, N the length of the axis"),
     "digamma": Bound(estimate, 16, floor=1.0, source=_MEASURED),
     "div": Bound(quotient, source="correctly rounded, IEEE 754"),
     "dot_general": Bound(contraction, source="as conv_general_dilated"),
-    "dynamic_slice": Bound(increasing, exact=always, source="moves elements"),
-    "dynamic_update_slice": Bound(increasing, exact=always, source="moves elements"),
     "eq": Bound(comparison, decides=True, source="exact"),
     "erf": Bound(monotone("+"), 8, source=_MEASURED),
     "erf_inv": Bound(monotone("+"), 64, source=_MEASURED),
@@ -293,11 +118,11 @@ BOUNDS: Mapping[str, Bound] = {
     "exp2": Bound(monotone("+"), 128, expanded=rounds(256), source=_LOWERED),
     "expm1": Bound(monotone("+"), 8, expanded=rounds(4, "float16"), source=_MEASURED),
     "floor": Bound(monotone("+"), decides=True, exact=always, source="exact"),
-    "gather": Bound(increasing, exact=always, source="moves elements"),
     "ge": Bound(comparison, decides=True, source="exact"),
     "gt": Bound(comparison, decides=True, source="exact"),
     "imag": Bound(monotone("+"), exact=always, source="exact"),
     "integer_pow": Bound(integer_power, 0, expanded=power_rounds, source=_LOWERED),
+    "iota": Bound(exactly, source="rounded once"),
     "is_finite": Bound(finiteness, decides=True, source="exact"),
     "le": Bound(comparison, decides=True, source="exact"),
     "lgamma": Bound(estimate, 32, floor=1.0, source=_MEASURED),
@@ -310,31 +135,41 @@ BOUNDS: Mapping[str, Bound] = {
     "mul": Bound(product, source="correctly rounded, IEEE 754"),
     "ne": Bound(comparison, decides=True, source="exact"),
     "neg": Bound(monotone("-"), exact=always, source="exact"),
+    "or": Bound(exactly, source="exact"),
     "pow": Bound(power, 4, source=_MEASURED),
     "real": Bound(monotone("+"), exact=always, source="exact"),
+    "reduce_and": Bound(exactly, source="exact"),
     "reduce_max": Bound(monotone("+"), exact=always, source="exact"),
     "reduce_min": Bound(monotone("+"), exact=always, source="exact"),
-    "reduce_precision": Bound(monotone("+"), source="rounded once"),
-    "reduce_sum": Bound(_sum, source="N·u·Σ|x|, Jeannerod and Rump 2013"),
-    "reduce_window_sum": Bound(_sum, source="as reduce_sum, N the size of the window"),
+    "reduce_or": Bound(exactly, source="exact"),
+    "reduce_precision": Bound(reduced, source="rounded once"),
+    "reduce_prod": Bound(product_of_many, source="(1 + u)**N - 1, Higham 2002, lemma 3.1"),
+    "reduce_sum": Bound(sum_of_many, source="N·u·Σ|x|, Jeannerod and Rump 2013"),
+    "reduce_window_max": Bound(monotone("+"), exact=always, source="exact"),
+    "reduce_window_min": Bound(monotone("+"), exact=always, source="exact"),
+    "reduce_window_sum": Bound(sum_of_many, source="as reduce_sum, N the size of the window"),
+    "reduce_xor": Bound(exactly, source="exact"),
     "rem": Bound(estimate, exact=always, source="exact; jumps by Monte Carlo"),
     "round": Bound(monotone("+"), decides=True, exact=always, source="exact"),
     "rsqrt": Bound(monotone("-"), 4, expanded=rounds(3, "float16"), source=_LOWERED),
-    "scatter": Bound(increasing, exact=always, source="moves elements"),
+    "scatter-add": Bound(sum_of_many, source="as reduce_sum, N the additions to each element"),
+    "scatter-max": Bound(increasing, exact=always, source="exact"),
+    "scatter-min": Bound(increasing, exact=always, source="exact"),
+    "scatter-mul": Bound(product_of_many, source="as reduce_prod, N the updates at most"),
+    "select_and_scatter_add": Bound(routed, source="as reduce_sum; either choice of a window"),
     "select_n": Bound(choice, exact=always, source="exact"),
     "sign": Bound(monotone("+"), decides=True, exact=always, source="exact"),
     "sin": Bound(lipschitz(1.0), 4, source="|cos| <= 1"),
     "sinh": Bound(monotone("+"), 32, source=_MEASURED),
-    "sort": Bound(sorted_values, exact=always, source="moves elements"),
-    "split": Bound(increasing, exact=always, source="moves elements"),
     "sqrt": Bound(monotone("+"), source="correctly rounded, IEEE 754"),
     "square": Bound(magnitude, source="correctly rounded"),
     "stop_gradient": Bound(monotone("+"), exact=always, source="exact"),
     "sub": Bound(sum_of_two("-"), source="correctly rounded, IEEE 754"),
     "tan": Bound(estimate, 4, expanded=rounds(3, "float16"), source="Monte Carlo, not a bound"),
     "tanh": Bound(monotone("+"), 4, source=_MEASURED),
+    "xor": Bound(exactly, source="exact"),
 }
-"""Every primitive that has a rule, by name; those that only move elements are `STRUCTURAL`."""
+"""Primitives that compute, by name; those that only move elements have no error of their own."""
 
 
 def bound_of(equation: Equation) -> Bound:

@@ -8,12 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType
+from parity.dtypes import DTYPES, DType, dtype
+from parity.program import jax_versions
 from parity.reference.policies import Policy
 from parity.reference.value import Value
 
 Ends = tuple[np.ndarray, np.ndarray]
 """Lower and upper ends of a result, wide, before it is rounded; the point itself where exact."""
+
+
+def declared_dtype(atom: Any) -> DType:
+    """The dtype that a program declares for a variable; random keys count as 64-bit integers."""
+    if jax_versions.is_key(atom.aval):
+        return DTYPES["uint64"]
+    return dtype(np.dtype(atom.aval.dtype))
 
 
 @dataclass(frozen=True)

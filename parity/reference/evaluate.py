@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from parity.dtypes import DType, dtype
 from parity.program.build import Program
+from parity.program.jax_versions import inner_jaxprs
 from parity.program.spec import LICENCES
 from parity.reference import honest
+from parity.reference.algorithms import algorithm_of
+from parity.reference.equation import declared_dtype
 from parity.reference.interpreter import Interpreter
 from parity.reference.policies import (
     EXCESS_PRECISION,
@@ -164,18 +167,24 @@ def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
 
 
 def _is_narrow(closed: Any) -> bool:
-    """Whether any value of the program, calls included, has a float dtype under 32 bits."""
-    from parity.program.jax_versions import called_jaxpr
-
-    for eqn in closed.jaxpr.eqns:
-        inner = called_jaxpr(eqn)
-        if inner is not None and _is_narrow(inner):
+    """Whether any value of the program has a float dtype under 32 bits."""
+    for eqn in _equations(closed):
+        algorithm = algorithm_of(eqn)
+        if algorithm is not None and algorithm.narrows:
             return True
         for var in (*eqn.invars, *eqn.outvars):
-            found = dtype(np.dtype(var.aval.dtype))
+            found = declared_dtype(var)
             if found.kind == "float" and found.bits < 32:
                 return True
     return False
+
+
+def _equations(closed: Any) -> Iterator[Any]:
+    """Every equation of a program, those of calls, branches and loops included."""
+    for eqn in closed.jaxpr.eqns:
+        yield eqn
+        for inner in inner_jaxprs(eqn):
+            yield from _equations(inner)
 
 
 def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
@@ -190,7 +199,7 @@ def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
     if noted.not_wider:
         notes.append(f"reference no wider than float64 in {', '.join(sorted(noted.not_wider))}")
     notes += dict.fromkeys(noted.overflows)
-    mixed = sorted({_mixture(eqn) for eqn in it.closed.jaxpr.eqns} - {""})
+    mixed = sorted({_mixture(eqn) for eqn in _equations(it.closed)} - {""})
     converted = "JAX converts both to the result's dtype first, `strict` does not"
     notes += [f"{one}: {converted}" for one in mixed]
     return tuple(notes)

@@ -11,12 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType, dtype
+from parity.dtypes import DType
 from parity.reference import accumulators
+from parity.reference.algorithms import algorithm_of
+from parity.reference.equation import declared_dtype
 from parity.reference.matrices import by_parts, summed_last, unfold
+from parity.reference.pooling import choices
+from parity.reference.positions import of_windows, ranked, scatter_window, taps
 from parity.reference.rounding import round_to
+from parity.reference.sums import SUMMANDS
 
-REORDERED = frozenset({"dot_general", "conv_general_dilated", "reduce_sum"})
+REORDERED = frozenset({"dot_general", "conv_general_dilated", *SUMMANDS})
 """Primitives that are added up in a given order."""
 
 _CHUNK = 1 << 22
@@ -60,7 +65,7 @@ ORDERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def add_up(eqn: Any, points: list[np.ndarray], order: str) -> np.ndarray:
-    """A contraction or `reduce_sum` evaluated in its accumulator's dtype in one of `ORDERS`.
+    """A primitive of `REORDERED` evaluated in its accumulator's dtype in one of `ORDERS`.
 
     Args:
         eqn: the equation.
@@ -70,11 +75,13 @@ def add_up(eqn: Any, points: list[np.ndarray], order: str) -> np.ndarray:
     Returns:
         The sums, wide, not yet rounded to the declared dtype.
     """
-    declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
-    if eqn.primitive.name == "reduce_sum":
-        return _add(summed_last(points[0], eqn.params["axes"]), declared, order)
-    operands = tuple(dtype(np.dtype(atom.aval.dtype)) for atom in eqn.invars)
-    acc = accumulators.accumulator((operands[0], operands[1]), declared)
+    declared = declared_dtype(eqn.outvars[0])
+    if eqn.primitive.name in SUMMANDS:
+        return _TERMS[eqn.primitive.name](eqn, points, declared, order)
+    operands = tuple(declared_dtype(atom) for atom in eqn.invars)
+    algorithm = algorithm_of(eqn)
+    acc = None if algorithm is None else algorithm.accumulator
+    acc = acc or accumulators.accumulator((operands[0], operands[1]), declared)
     lhs, rhs, finish = unfold(eqn, *points)
 
     def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -108,6 +115,72 @@ def _add_narrow(terms: np.ndarray, declared: DType, order: str) -> np.ndarray:
     for i in range(1, terms.shape[-1]):
         total = round_to(total + terms[..., i], declared)
     return total
+
+
+def _reduce(eqn: Any, points: list[np.ndarray], declared: DType, order: str) -> np.ndarray:
+    return _add(summed_last(points[0], eqn.params["axes"]), declared, order)
+
+
+def _windows(eqn: Any, points: list[np.ndarray], declared: DType, order: str) -> np.ndarray:
+    seen = list(taps(eqn.params, points[0], 0.0))
+    if not seen:
+        return np.zeros(eqn.outvars[0].aval.shape)
+    return _add(np.stack(seen, axis=-1), declared, order)
+
+
+def _running(eqn: Any, points: list[np.ndarray], declared: DType, order: str) -> np.ndarray:
+    """One after the other, or by doubling steps, as a scan in parallel does."""
+    axis, step = eqn.params["axis"], -1 if eqn.params["reverse"] else 1
+    x = np.moveaxis(points[0], axis, -1)[..., ::step].copy()
+    count = x.shape[-1]
+    if order in ("sequential", "reversed"):
+        for i in range(1, count):
+            x[..., i] = round_to(x[..., i - 1] + x[..., i], declared)
+    else:
+        apart = 1
+        while apart < count:
+            x[..., apart:] = round_to(x[..., apart:] + x[..., :-apart], declared)
+            apart *= 2
+    return np.moveaxis(x[..., ::step], -1, axis)
+
+
+def _scattered(eqn: Any, points: list[np.ndarray], declared: DType, order: str) -> np.ndarray:
+    operand, indices, updates = points
+    window = scatter_window(eqn.params, operand.shape, updates.shape)
+    into = of_windows(operand.shape, indices, window).ravel()
+    return _into(operand, into, updates.ravel(), declared, order)
+
+
+def _chosen(eqn: Any, points: list[np.ndarray], declared: DType, order: str) -> np.ndarray:
+    source, operand = points
+    start = np.zeros(operand.shape, source.dtype)
+    return _into(start, choices(eqn, operand).ravel(), source.ravel(), declared, order)
+
+
+def _into(
+    start: np.ndarray, into: np.ndarray, updates: np.ndarray, declared: DType, order: str
+) -> np.ndarray:
+    """Each element with what is added to it as the terms of one sum."""
+    out = np.array(start).ravel()
+    hit, line = np.unique(into[into >= 0], return_inverse=True)
+    lines = np.full(out.size, -1)
+    lines[into[into >= 0]] = line.ravel()
+    columns = [out[hit]]
+    for at, number in ranked(into):
+        column = np.zeros(hit.shape, out.dtype)
+        column[lines[at]] = updates[number]
+        columns.append(column)
+    out[hit] = _add(np.stack(columns, axis=-1), declared, order)
+    return out.reshape(start.shape)
+
+
+_TERMS: Mapping[str, Callable[[Any, list[np.ndarray], DType, str], np.ndarray]] = {
+    "cumsum": _running,
+    "reduce_sum": _reduce,
+    "reduce_window_sum": _windows,
+    "scatter-add": _scattered,
+    "select_and_scatter_add": _chosen,
+}
 
 
 def _matrix_product(lhs: np.ndarray, rhs: np.ndarray, acc: DType, order: str) -> np.ndarray:

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType, dtype
+from parity.dtypes import DType
 from parity.program import jax_versions
-from parity.reference import bounds, honest, kernels, wider
+from parity.reference import algorithms, bounds, declared, honest, sums, wider
 from parity.reference.accumulators import FLUSHING
 from parity.reference.bounds import Bound
+from parity.reference.control import CONTROL
 from parity.reference.elementwise import estimate, reciprocal
-from parity.reference.equation import Equation
+from parity.reference.equation import Equation, declared_dtype
+from parity.reference.extremes import EXTREMES, winners
+from parity.reference.indexing import INDEXED
+from parity.reference.masks import implicit_zeros, opened, spread
 from parity.reference.policies import Policy, is_subnormal, widen
-from parity.reference.primitives import (
-    CONTRACTIONS,
-    ELEMENTWISE,
-    ELEMENTWISE_BY_JAX,
-    RULES,
-    STRUCTURAL,
-    by_jax,
-    convolution_attributes,
-)
-from parity.reference.value import Mask, Value, union
+from parity.reference.primitives import RULES, by_jax
+from parity.reference.sharding import over_positions, shard_map
+from parity.reference.structure import STRUCTURAL, move
+from parity.reference.value import Value, parts, union
 
-_FUSED = frozenset({"float32", "float64"})
+_FUSED = frozenset({"float16", "float32", "float64"})
 """Dtypes whose products a following addition may take unrounded."""
+
+_WALKED = {
+    **CONTROL,
+    "pmax": over_positions,
+    "pmin": over_positions,
+    "psum": over_positions,
+    "shard_map": shard_map,
+}
+"""Primitives that are evaluated as jaxprs: those they hold, or ones that say the same."""
 
 
 class Interpreter:
@@ -54,22 +62,24 @@ class Interpreter:
         self.subnormal = False
         self.overflows: list[str] = []
 
-    def run(self, closed: Any, inputs: Sequence[Value], *, top: bool = True) -> list[Value]:
-        """The outputs of a closed jaxpr.
+    def run(self, closed: Any, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a whole program.
 
         Args:
             closed: a `jax.extend.core.ClosedJaxpr`.
             inputs: one value for each of its inputs.
-            top: whether these are the inputs of the whole program.
         """
+        for var, value in zip(closed.jaxpr.invars, inputs, strict=True):
+            self._note_subnormal(value.point, declared_dtype(var))
+        return self.walk(closed, [dataclasses.replace(value, given=True) for value in inputs])
+
+    def walk(self, closed: Any, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a closed jaxpr, the program's own or one that an equation holds."""
         jaxpr = closed.jaxpr
         env: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, closed.consts, strict=True):
             env[var] = Value.exactly(widen(np.asarray(const)), constant=True)
-        for var, value in zip(jaxpr.invars, inputs, strict=True):
-            env[var] = value
-            self._note_subnormal(value.point, _dtype_of(var))
-        own = set(jaxpr.invars) if top else set()
+        env.update(zip(jaxpr.invars, inputs, strict=True))
 
         def read(atom: Any) -> Value:
             if isinstance(atom, jax_versions.Literal):
@@ -79,37 +89,55 @@ class Interpreter:
 
         for eqn in jaxpr.eqns:
             values = [read(atom) for atom in eqn.invars]
-            of_input = any(
-                not isinstance(atom, jax_versions.Literal) and atom in own for atom in eqn.invars
-            )
-            env.update(zip(eqn.outvars, self._equation(eqn, values, of_input), strict=True))
+            env.update(zip(eqn.outvars, self._equation(eqn, values), strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
-    def _equation(self, eqn: Any, values: list[Value], of_input: bool) -> list[Value]:
+    def _equation(self, eqn: Any, values: list[Value]) -> list[Value]:
         inner = jax_versions.called_jaxpr(eqn)
         if inner is not None:
-            return self.run(inner, values, top=of_input)
+            return self.walk(inner, values)
         name = eqn.primitive.name
-        if name in STRUCTURAL:
-            return [_moved(eqn, values)]
         with np.errstate(all="ignore"):  # overflow and NaN are results here, not accidents
+            if name in _WALKED:
+                return _WALKED[name](self.walk, eqn, values)
+            if name in STRUCTURAL:
+                return move(eqn, values)
+            if name in INDEXED:
+                return INDEXED[name](eqn, values)
+            if name in declared.DECLARED:
+                return declared.evaluate(eqn, values)
+            if name == "optimization_barrier":
+                return [self._held(*pair) for pair in zip(values, eqn.outvars, strict=True)]
+            algorithm = algorithms.algorithm_of(eqn) if self._policy.operand_casts else None
+            if algorithm is not None:
+                eqn, values = algorithm.applied(eqn, values, rounds=self._policy.rounds)
             points, wide = self._points(eqn, values)
             return [
-                self._output(self._describe(eqn, i, point, values, wide), i, of_input)
+                self._output(self._describe(eqn, i, point, values, wide), i)
                 for i, point in enumerate(points)
             ]
+
+    def _held(self, value: Value, var: Any) -> Value:
+        """What passes a barrier: it stands in its declared dtype, whatever the model."""
+        if jax_versions.is_key(var.aval):
+            return value
+        ends = self._policy.finish(
+            "optimization_barrier", value.point, value.lo, value.hi, declared_dtype(var), exact=True
+        )
+        return Value(*ends, value.unspecified, value.undecided, constant=value.constant)
 
     def _points(self, eqn: Any, values: list[Value]) -> tuple[list[np.ndarray], bool]:
         """The wide results, and whether they are wider than plain float64 makes them."""
         name = eqn.primitive.name
         points = [value.point for value in values]
-        if self._policy.order is not None and name in honest.REORDERED:
-            declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
-            if declared.is_inexact:
-                return [honest.add_up(eqn, points, self._policy.order)], False
+        inexact = declared_dtype(eqn.outvars[0]).is_inexact
+        if self._policy.order is not None and name in honest.REORDERED and inexact:
+            return [honest.add_up(eqn, points, self._policy.order)], False
+        if name == "reduce_precision" and not self._policy.rounds:
+            return points, False
         plain = [RULES[name](eqn, *points)] if name in RULES else by_jax(eqn, *points)
-        declared = _dtype_of(eqn.outvars[0])
-        if declared.format is None or declared.format.precision < 53 or not wider.needed(name):
+        fmt = declared_dtype(eqn.outvars[0]).format
+        if fmt is None or fmt.precision < 53 or not wider.needed(name):
             return plain, False
         found = wider.evaluate(eqn, points)
         if found is None or (np.isfinite(plain[0]) & ~np.isfinite(found)).any():
@@ -118,36 +146,42 @@ class Interpreter:
             return plain, False
         return [wider.settled(found, plain[0])], bool(np.isfinite(found).all())
 
-    def _output(self, equation: Equation, index: int, of_input: bool) -> Value:
+    def _output(self, equation: Equation, index: int) -> Value:
         eqn, values, point = equation.eqn, list(equation.values), equation.point
-        name, declared = eqn.primitive.name, equation.declared
+        name, dtype = eqn.primitive.name, equation.declared
         bound = bounds.bound_of(equation)
-        if self._policy.jolts and name in honest.REORDERED and declared.is_inexact:
-            point = point + _random_signs(point) * bounds.one_rounding(equation)
+        if self._policy.jolts and name in honest.REORDERED and dtype.is_inexact:
+            point = point + _random_signs(point) * sums.one_rounding(equation)
         lo = hi = point
         if self._policy.encloses:
             lo, hi = bounds.enclose(bound, equation)
             self._note(name, bound, equation, exact=lo is point)
+            lo, hi = _unbounded(equation, lo, hi)
+        of_input = any(value.given for value in values)
+        held = algorithms.narrower_accumulator(equation)
+        ends = (point, lo, hi) if held is None else self._policy.finish(name, point, lo, hi, held)
         finished = self._policy.finish(
-            name, point, lo, hi, declared, of_input=of_input, exact=bound.exact(equation)
+            name, *ends, dtype, of_input=of_input, exact=bound.exact(equation)
         )
-        self._note_subnormal(finished[0], declared)
-        self._note_overflow(name, point, finished[0], declared)
+        self._note_subnormal(finished[0], dtype)
+        self._note_overflow(name, point, finished[0], dtype)
         loose = None
-        if name in ("mul", "dot_general", "conv_general_dilated") and declared.name in _FUSED:
-            single = name == "mul" or _products(eqn) <= 1
+        if name in ("mul", "dot_general", "conv_general_dilated") and dtype.name in _FUSED:
+            single = name == "mul" or _products(eqn, values) <= 1
             loose = (lo, hi) if single and self._policy.encloses else None
-        undecided = _spread(eqn, values, [value.undecided for value in values])
-        if lo is not hi and (bound.decides or not declared.is_inexact):
+        undecided = spread(eqn, values, [value.undecided for value in values])
+        undecided = union([undecided, opened(eqn, values)])
+        if lo is not hi and (bound.decides or not dtype.is_inexact):
             jumps = np.asarray((lo != hi) & (point == point))  # NaN jumps nowhere
             undecided = union([undecided, jumps if jumps.any() else None])
-        unspecified = _spread(eqn, values, [value.unspecified for value in values])
+        unspecified = spread(eqn, values, [value.unspecified for value in values])
         return Value(
             *finished,
-            unspecified=union([unspecified, _implicit_zeros(eqn, values)]),
+            unspecified=union([unspecified, implicit_zeros(eqn, values)]),
             undecided=undecided,
             loose=loose,
             constant=all(value.constant for value in values),
+            chosen=winners(eqn, values) if name in EXTREMES else (),
         )
 
     def _describe(
@@ -162,11 +196,11 @@ class Interpreter:
             eqn,
             tuple(values),
             point,
-            _dtype_of(eqn.outvars[index]),
-            tuple(_dtype_of(atom) for atom in eqn.invars),
+            declared_dtype(eqn.outvars[index]),
+            tuple(declared_dtype(atom) for atom in eqn.invars),
             self._policy,
             evaluate,
-            _products(eqn),
+            _products(eqn, values),
             wide,
         )
 
@@ -208,83 +242,29 @@ def _random_signs(like: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).choice([-1.0, 1.0], like.shape)
 
 
-def _dtype_of(atom: Any) -> DType:
-    return dtype(np.dtype(atom.aval.dtype))
+def _unbounded(equation: Equation, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of a floating result, infinite where it depends on an undecided whole number."""
+    eqn, values = equation.eqn, list(equation.values)
+    if not equation.declared.is_inexact or eqn.primitive.name == "select_n":
+        return lo, hi
+    masks = [value.undecided if value.point.dtype.kind in "iuO" else None for value in values]
+    open_ = spread(eqn, values, masks)
+    if open_ is None or not open_.any():
+        return lo, hi
+    return (
+        parts(lambda x: np.where(open_, -np.inf, x), lo),
+        parts(lambda x: np.where(open_, np.inf, x), hi),
+    )
 
 
-def _products(eqn: Any) -> int:
+def _products(eqn: Any, values: list[Value]) -> int:
     """How many products each sum of a contraction has; 0 for any other primitive."""
     name = eqn.primitive.name
     if name == "dot_general":
         (contracting, _), _ = eqn.params["dimension_numbers"]
-        return int(np.prod([eqn.invars[0].aval.shape[axis] for axis in contracting], dtype=int))
+        return int(np.prod([values[0].point.shape[axis] for axis in contracting], dtype=int))
     if name == "conv_general_dilated":
-        shape = eqn.invars[1].aval.shape
+        shape = values[1].point.shape
         out_features = eqn.params["dimension_numbers"].rhs_spec[0]
         return int(np.prod([size for i, size in enumerate(shape) if i != out_features], dtype=int))
     return 0
-
-
-def _moved(eqn: Any, values: list[Value]) -> Value:
-    """What a primitive that only moves elements makes of each part of its operands."""
-    rule = STRUCTURAL[eqn.primitive.name]
-    point = rule(eqn, *(value.point for value in values))
-    lo = hi = point
-    if not all(value.exact for value in values):
-        lo = rule(eqn, *(value.lo for value in values))
-        hi = rule(eqn, *(value.hi for value in values))
-
-    def moved(masks: list[Mask]) -> Mask:
-        if all(mask is None for mask in masks):
-            return None
-        return np.asarray(rule(eqn, *_full(values, masks)))
-
-    return Value(
-        point,
-        lo,
-        hi,
-        moved([value.unspecified for value in values]),
-        moved([value.undecided for value in values]),
-        constant=all(value.constant for value in values),
-    )
-
-
-def _full(values: list[Value], masks: list[Mask]) -> list[np.ndarray]:
-    return [
-        np.zeros(value.point.shape, bool) if mask is None else mask
-        for value, mask in zip(values, masks, strict=True)
-    ]
-
-
-def _spread(eqn: Any, values: list[Value], masks: list[Mask]) -> Mask:
-    """Which elements of a result depend on marked elements of the operands."""
-    if all(mask is None for mask in masks):
-        return None
-    name = eqn.primitive.name
-    full = _full(values, masks)
-    if name in ELEMENTWISE or name in ELEMENTWISE_BY_JAX:
-        return union(full)
-    if name.startswith(("reduce_", "arg")) and "axes" in eqn.params:
-        return np.asarray(full[0].any(axis=tuple(eqn.params["axes"])))
-    if name in CONTRACTIONS:
-        return _reached(eqn, full)
-    if any(mask.any() for mask in full):
-        return np.ones(eqn.outvars[0].aval.shape, bool)
-    return None
-
-
-def _implicit_zeros(eqn: Any, values: list[Value]) -> Mask:
-    """Elements of a convolution in which padding or a dilation hole meets a non-finite value."""
-    if eqn.primitive.name != "conv_general_dilated":
-        return None
-    lhs, rhs = (~np.isfinite(value.point.astype(np.complex128)) for value in values)
-    return kernels.implicit_zero_mask(lhs, rhs, **convolution_attributes(eqn))
-
-
-def _reached(eqn: Any, masks: list[np.ndarray]) -> np.ndarray:
-    """Outputs of a contraction in whose sum a marked element takes part."""
-    rule = CONTRACTIONS[eqn.primitive.name]
-    lhs, rhs = (mask.astype(np.float64) for mask in masks)
-    through_lhs = rule(eqn, lhs, np.ones_like(rhs))
-    through_rhs = rule(eqn, np.ones_like(lhs), rhs)
-    return np.asarray((np.real(through_lhs) + np.real(through_rhs)) > 0)

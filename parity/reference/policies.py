@@ -17,6 +17,7 @@ from parity.reference.rounding import cast, round_to
 from parity.reference.value import parts
 
 _ACCUMULATING = frozenset({"dot_general", "conv_general_dilated", "reduce_sum", "cumsum"})
+_SUMS = _ACCUMULATING | {"reduce_window_sum", "scatter-add", "select_and_scatter_add"}
 _CASTS = frozenset({"convert_element_type", "reduce_precision"})
 
 
@@ -74,7 +75,7 @@ class Policy:
 
     def format_of(self, primitive: str, declared: DType, *, of_input: bool) -> DType:
         """The dtype that the model rounds an equation's result to."""
-        if self.floor is None or declared.kind == "complex":
+        if self.floor is None or declared.kind == "complex" or primitive == "optimization_barrier":
             return declared
         if self.operand_casts and of_input and primitive in _CASTS:
             return declared
@@ -125,7 +126,7 @@ class Policy:
         low = high = rounded
         if lo is not point or hi is not point:
             low, high = self._end(lo, target), self._end(hi, target)
-        if self.flushes and primitive in _ACCUMULATING:
+        if self.flushes and primitive in _SUMS:
             low, high = _either_zero(low, -0.0), _either_zero(high, 0.0)
         return rounded, low, high
 

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from parity.dtypes import dtype
-from parity.reference import kernels
+from parity.reference import kernels, pooling
+from parity.reference.equation import declared_dtype
+from parity.reference.positions import of_windows, ranked, scatter_window
 
 Rule = Callable[..., np.ndarray]
 
@@ -86,7 +88,7 @@ def _conv_general_dilated(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndar
 
 def _in_output_kind(eqn: Any, out: np.ndarray) -> np.ndarray:
     """Integer products with a floating preferred_element_type are floating."""
-    declared = dtype(np.dtype(eqn.outvars[0].aval.dtype))
+    declared = declared_dtype(eqn.outvars[0])
     if declared.kind == "complex":
         return out.astype(np.complex128)
     if declared.kind == "float" and out.dtype.kind != "f":
@@ -118,57 +120,11 @@ def _is_64bit(eqn: Any) -> bool:
     return any(np.dtype(v.aval.dtype).itemsize == 8 for v in eqn.outvars)
 
 
-def _broadcast_in_dim(eqn: Any, x: np.ndarray) -> np.ndarray:
-    shape = eqn.params["shape"]
-    expanded = [1] * len(shape)
-    for axis, size in zip(eqn.params["broadcast_dimensions"], x.shape, strict=True):
-        expanded[axis] = size
-    return np.broadcast_to(x.reshape(expanded), shape)
-
-
-def _reshape(eqn: Any, x: np.ndarray) -> np.ndarray:
-    dimensions = eqn.params.get("dimensions")
-    return (x if dimensions is None else x.transpose(dimensions)).reshape(eqn.params["new_sizes"])
-
-
-def _slice(eqn: Any, x: np.ndarray) -> np.ndarray:
-    strides = eqn.params["strides"] or (1,) * x.ndim
-    bounds = zip(eqn.params["start_indices"], eqn.params["limit_indices"], strides, strict=True)
-    return x[tuple(slice(*bound) for bound in bounds)]
-
-
-def _pad(eqn: Any, x: np.ndarray, value: np.ndarray) -> np.ndarray:
-    config = eqn.params["padding_config"]
-    shape = [
-        max(lo + hi + size + max(size - 1, 0) * interior, 0)
-        for size, (lo, hi, interior) in zip(x.shape, config, strict=True)
-    ]
-    out = np.full(shape, value, dtype=x.dtype)
-    into, of = [], []
-    for size, length, (lo, _, interior) in zip(x.shape, shape, config, strict=True):
-        step = interior + 1
-        first = max(0, -(lo // step)) if lo < 0 else 0
-        last = min(size, (length - 1 - lo) // step + 1)
-        into.append(slice(lo + first * step, max(lo + (last - 1) * step + 1, 0), step))
-        of.append(slice(first, max(last, first)))
-    if all(part.stop > part.start for part in of):
-        out[tuple(into)] = x[tuple(of)]
-    return out
-
-
 def _iota(eqn: Any) -> np.ndarray:
     shape, axis = eqn.params["shape"], eqn.params["dimension"]
-    kind = np.float64 if dtype(np.dtype(eqn.params["dtype"])).is_inexact else np.int64
+    kind = np.float64 if declared_dtype(eqn.outvars[0]).is_inexact else np.int64
     line = np.arange(shape[axis], dtype=kind)
     return np.broadcast_to(line.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
-
-
-def _rev(eqn: Any, x: np.ndarray) -> np.ndarray:
-    return np.flip(x, eqn.params["dimensions"])
-
-
-def _concatenate(eqn: Any, *operands: np.ndarray) -> np.ndarray:
-    return np.concatenate(operands, axis=eqn.params["dimension"])
 
 
 def _select_n(eqn: Any, which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
@@ -207,8 +163,32 @@ def by_jax(eqn: Any, *operands: np.ndarray) -> list[np.ndarray]:
     return [widen(np.asarray(out)) for out in outs]
 
 
-def _reduction(function: Callable[..., Any]) -> Rule:
-    return lambda eqn, x: np.asarray(function(x, axis=tuple(eqn.params["axes"])))
+def _reduction(function: np.ufunc) -> Rule:
+    return lambda eqn, x: np.asarray(function.reduce(x, axis=tuple(eqn.params["axes"])))
+
+
+def _extreme(function: np.ufunc, sign: int) -> Rule:
+    """A maximum (sign 1) or minimum (sign -1) over axes, which may be empty."""
+
+    def rule(eqn: Any, x: np.ndarray) -> np.ndarray:
+        neutral = pooling.neutral_element(eqn, x, sign)
+        return np.asarray(function.reduce(x, axis=tuple(eqn.params["axes"]), initial=neutral))
+
+    return rule
+
+
+def _scattered(function: np.ufunc) -> Rule:
+    """scatter-add and the like: update after update, those outside left out."""
+
+    def rule(eqn: Any, operand: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+        window = scatter_window(eqn.params, operand.shape, updates.shape)
+        into = of_windows(operand.shape, indices, window).ravel()
+        out, flat = np.array(operand).ravel(), updates.ravel()
+        for at, number in ranked(into):
+            out[at] = function(out[at], flat[number])
+        return out.reshape(operand.shape)
+
+    return rule
 
 
 def _cumulative(function: Callable[..., Any]) -> Rule:
@@ -239,23 +219,6 @@ def _clamp(eqn: Any, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.nda
 def _logistic(x: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-x)))
 
-
-STRUCTURAL: Mapping[str, Rule] = {
-    "broadcast_in_dim": _broadcast_in_dim,
-    "concatenate": _concatenate,
-    "copy": _same,
-    "copy_p": _same,
-    "expand_dims": lambda eqn, x: np.expand_dims(x, eqn.params["dimensions"]),
-    "pad": _pad,
-    "pvary": _same,
-    "reshape": _reshape,
-    "rev": _rev,
-    "sharding_constraint": _same,
-    "slice": _slice,
-    "squeeze": lambda eqn, x: x.squeeze(eqn.params["dimensions"]),
-    "transpose": lambda eqn, x: x.transpose(eqn.params["permutation"]),
-}
-"""Primitives that move elements and compute nothing: the same rule moves masks."""
 
 CONTRACTIONS: Mapping[str, Rule] = {
     "conv_general_dilated": _conv_general_dilated,
@@ -310,24 +273,34 @@ ELEMENTWISE: Mapping[str, Rule] = {
 
 ELEMENTWISE_BY_JAX = {
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e", "bessel_i1e",
-    "cbrt", "clz", "cosh", "digamma", "erf", "erf_inv", "erfc", "igamma", "igammac",
-    "lgamma", "nextafter", "not", "polygamma", "population_count", "pow",
-    "reduce_precision", "rem", "shift_left", "shift_right_arithmetic",
-    "shift_right_logical", "sinh", "tan", "xor", "zeta",
+    "cbrt", "cosh", "digamma", "erf", "erf_inv", "erfc", "igamma", "igammac",
+    "lgamma", "nextafter", "polygamma", "pow",
+    "reduce_precision", "rem", "sinh", "tan", "xor", "zeta",
 }  # fmt: skip
 """Primitives without a rule that treat each element apart."""
 
 RULES: Mapping[str, Rule] = {
-    **STRUCTURAL,
     **CONTRACTIONS,
     **ELEMENTWISE,
+    "cumlogsumexp": _cumulative(np.logaddexp.accumulate),
     "cummax": _cumulative(np.maximum.accumulate),
     "cummin": _cumulative(np.minimum.accumulate),
+    "cumprod": _cumulative(np.cumprod),
     "cumsum": _cumulative(np.cumsum),
     "iota": _iota,
-    "reduce_and": _reduction(np.all),
-    "reduce_max": _reduction(np.max),
-    "reduce_min": _reduction(np.min),
-    "reduce_or": _reduction(np.any),
+    "reduce_and": _reduction(np.bitwise_and),
+    "reduce_max": _extreme(np.maximum, 1),
+    "reduce_min": _extreme(np.minimum, -1),
+    "reduce_or": _reduction(np.bitwise_or),
+    "reduce_prod": _reduction(np.multiply),
     "reduce_sum": _reduce_sum,
+    "reduce_window_max": pooling.window_extreme(np.maximum, 1),
+    "reduce_window_min": pooling.window_extreme(np.minimum, -1),
+    "reduce_window_sum": pooling.window_sum,
+    "reduce_xor": _reduction(np.bitwise_xor),
+    "scatter-add": _scattered(np.add),
+    "scatter-max": _scattered(np.maximum),
+    "scatter-min": _scattered(np.minimum),
+    "scatter-mul": _scattered(np.multiply),
+    "select_and_scatter_add": pooling.scatter_choice,
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from parity.report.across import Across, table
 from parity.report.markdown import code, escaped, link, table_line
 from parity.report.numbers import metric, plural
 from parity.report.summary import Alike, Tally, badness, counts, finding, headline
@@ -68,6 +69,8 @@ def run_markdown(
     yield from _overview(result, view, room)
     for kind in range(len(_KINDS)):
         yield from _section(result, view, kind, room)
+        if kind == 0:
+            yield from _side_by_side(view, room)
     yield from _left_out(result, view)
 
 
@@ -95,6 +98,7 @@ class _View:
         tally: of all rows.
         places: by kind, the cases that have a table, as how bad each is and where it stands.
         fine: how many cases have none.
+        across: the cases side by side, of a run of one file.
         left: by kind, how many found no room.
         lines: how many lines of the overview found none.
     """
@@ -102,16 +106,22 @@ class _View:
     tally: Tally = field(default_factory=Tally)
     places: list[list[tuple[Any, int]]] = field(default_factory=lambda: [[] for _ in _KINDS])
     fine: int = 0
+    across: Across | None = field(default_factory=Across)
     left: Counter[int] = field(default_factory=Counter)
     lines: int = 0
 
 
 def _survey(result: RunResult) -> _View:
     view = _View()
-    place = 0
+    file, place = None, 0
     for _, group in groupby(result.cases, key=lambda one: one.case.id):
         results = list(group)
         view.tally.add(results)
+        if file not in (None, results[0].case.file):
+            view.across = None
+        file = results[0].case.file
+        if view.across is not None:
+            view.across.add(results)
         for one in results:
             kind = _kind(one)
             if kind is None:
@@ -196,6 +206,18 @@ def _expected(rows: Iterable[Row]) -> Iterator[str]:
 def _kinds(result: RunResult, kind: int, count: int) -> str:
     """`cases that fail`; of several environments `results that fail`."""
     return _KINDS[kind][count > 1].replace("case", _noun(result))
+
+
+def _side_by_side(view: _View, room: _Room) -> Iterator[str]:
+    """The programs of a file that are given the same operands, where there is room."""
+    for comparison in view.across.comparisons() if view.across else ():
+        lines = table(comparison.ways)
+        text = f"\n### Side by side {code(comparison.title)}\n\n"
+        text += table_line(list(lines[0])) + table_line(["---"] * len(lines[0]))
+        text += "".join(table_line([*map(escaped, line.values())]) for line in lines)
+        text += "".join(f"\n- {escaped(note)}\n" for note in comparison.notes)
+        if room.take(text):
+            yield text
 
 
 def _section(result: RunResult, view: _View, kind: int, room: _Room) -> Iterator[str]:

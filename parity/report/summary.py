@@ -14,6 +14,7 @@ from rich.text import Text
 
 from parity.casefile.case import GRADES
 from parity.record.reader import Recorded
+from parity.report.across import Across, across_lines
 from parity.report.numbers import metric, plural
 from parity.report.rerun import arguments
 from parity.report.table import (
@@ -43,6 +44,8 @@ _VERDICT = {"ok": "ok", "findings": "finding", "interrupted": "stale"}
 def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) -> Iterator[Text]:
     """A run, a line at a time; no more than a case's rows are held at once.
 
+    The cases of a single file are also shown side by side.
+
     Args:
         result: the run.
         width: terminal cells to a line, None for no limit.
@@ -51,13 +54,17 @@ def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) ->
     tally = Tally()
     every = verbose or len(result.cases) <= FEW_CASES
     file, after_table = None, False
+    across: Across | None = Across()
     for _, group in groupby(result.cases, key=lambda one: one.case.id):
         results = list(group)
         tally.add(results)
         if results[0].case.file != file:
+            across = across if file is None else None
             yield from _about(results[0], width, first=file is None)
             file = results[0].case.file
             after_table = True
+        if across is not None:
+            across.add(results)
         if every or not all(is_fine(row) for one in results for row in one.rows):
             yield from [Text(), *case_lines(side_by_side(results), width)]
             after_table = True
@@ -65,6 +72,8 @@ def run_lines(result: RunResult, width: int | None, *, verbose: bool = False) ->
             yield from [Text()] if after_table else []
             yield from (one_line(one, named=len(results) > 1) for one in results)
             after_table = False
+    if across is not None:
+        yield from across_lines(across, width)
     yield Text()
     yield from _summary(result, tally, width)
 
@@ -177,6 +186,8 @@ def _cause(row: Row) -> str:
     """What rows that fail for the same reason have in common."""
     if row.outcome != "ok" or row.status == "stale" or row.grade == "mismatched":
         return re.sub(r"\d+", "#", f"{row.error_type} {row.detail}")
+    if row.replicas:
+        return "replicas differ"
     return "tolerance refused" if row.tolerance_refused else ""
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from parity.compare.result import CaseResult
 from parity.report.columns import Column, layout
+from parity.report.devices import device_lines
 from parity.report.numbers import element, index, metric
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def case_lines(result: CaseResult, width: int | None) -> list[Text]:
     """
     result = _placed(result)
     lines = [_title(result), *layout(_columns(result), width, indent=_INDENT)]
+    lines += device_lines(result, width, indent=_INDENT)
     for note in _notes(result):
         lines.extend(folded(note, width))
     return lines

@@ -22,6 +22,10 @@ _HLO_NAME = re.compile(
 )
 _HLO_TYPE = r"[a-z]\w*\[[^\]]*\](?:\{[^{}]*\})?"
 _OPERAND_TYPE = re.compile(rf"(?<=[(\s])(?:{_HLO_TYPE}|\((?:{_HLO_TYPE}(?:, )?)*\)) (?=%)")
+_COLLECTIVE = re.compile(
+    r"= \(?([a-z]\w*)\[[^=]*? "
+    r"(all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("
+)
 _INDEX_COMMENT = re.compile(r"/\*index=\d+\*/")
 _DEFINED = re.compile(r"\s+(?:ROOT )?(%[\w.-]+) =|(?:ENTRY )?(%[\w.-]+) ")
 
@@ -53,6 +57,12 @@ def canonical_hlo(text: str) -> str:
     in_order = _needed_first([_ordered(block) for block in computations], root="ENTRY")
     body = _renumbered(_HLO_NAME, "\n\n".join(in_order), "%v")
     return head + "\n\n" + _OPERAND_TYPE.sub("", body)
+
+
+def collectives(hlo: str) -> list[str]:
+    """The collectives of optimized HLO with the dtypes that they move or add: `all-reduce f16`."""
+    found = (f"{op} {dtype}" for dtype, op in _COLLECTIVE.findall(hlo))
+    return sorted(set(found))
 
 
 def _ordered(computation: str) -> str:

@@ -40,6 +40,32 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Shard:
+    """What one device holds of an output that lies on several.
+
+    Attributes:
+        device: its number.
+        start: index in the output of the first element it holds, one number for each dimension.
+        shape: of its part.
+        replica: which one of the devices with this part it is; of the first, 0, are the output's
+            own elements.
+        data: what it holds, None where that is what the output has there.
+    """
+
+    device: int
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+    replica: int = 0
+    data: np.ndarray | None = None
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """Where its part stands in the output."""
+        bounds = zip(self.start, self.shape, strict=True)
+        return tuple(slice(start, start + size) for start, size in bounds)
+
+
+@dataclass(frozen=True)
 class PathOutcome:
     """What one path made of one program.
 
@@ -50,6 +76,7 @@ class PathOutcome:
         timings: seconds by stage.
         failure: None if there are outputs.
         programs: the canonical texts of what was compiled, by their SHA-256.
+        shards: by output name, of those that lie on several devices, what each device holds.
     """
 
     path: str
@@ -58,6 +85,7 @@ class PathOutcome:
     timings: Mapping[str, float] = field(default_factory=dict)
     failure: Failure | None = None
     programs: Mapping[str, str] = field(default_factory=dict)
+    shards: Mapping[str, tuple[Shard, ...]] = field(default_factory=dict)
 
     @property
     def outcome(self) -> str:
@@ -183,6 +211,35 @@ def pack_all(arrays: Mapping[str, np.ndarray], folder: str | None = None) -> dic
 def unpack_all(wire: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """`unpack` over a mapping."""
     return {name: unpack(array) for name, array in wire.items()}
+
+
+def pack_shards(
+    shards: Mapping[str, tuple[Shard, ...]], folder: str | None = None
+) -> dict[str, Any]:
+    """Shards by output name as builtins that `unpack_shards` reads back."""
+    return {
+        name: [
+            {**vars(one), "data": None if one.data is None else pack(one.data, folder)}
+            for one in held
+        ]
+        for name, held in shards.items()
+    }
+
+
+def unpack_shards(wire: Mapping[str, Any]) -> dict[str, tuple[Shard, ...]]:
+    """The shards that `pack_shards` wrote."""
+    return {name: tuple(map(_unpack_shard, held)) for name, held in wire.items()}
+
+
+def _unpack_shard(wire: Mapping[str, Any]) -> Shard:
+    data = wire["data"]
+    return Shard(
+        device=wire["device"],
+        start=tuple(wire["start"]),
+        shape=tuple(wire["shape"]),
+        replica=wire["replica"],
+        data=None if data is None else unpack(data),
+    )
 
 
 def pack_references(found: References, folder: str | None = None) -> dict[str, Any]:

@@ -20,16 +20,22 @@ from parity import paths
 from parity.dtypes import UnsupportedDType
 from parity.errors import Unsupported
 from parity.paths import Probe
+from parity.program import source
 from parity.program.build import Program, build
-from parity.program.spec import ProgramSpec
+from parity.program.dots import dots
+from parity.program.spec import PROGRAMS, ProgramSpec
 from parity.reference import wider
 from parity.worker.protocol import (
     Failure,
+    Shard,
     digest,
     pack_all,
     pack_references,
+    pack_shards,
     unpack_all,
 )
+
+Shards = Mapping[str, tuple[Shard, ...]]
 
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "ResourceExhaustedError", "out of memory")
 
@@ -79,13 +85,18 @@ class Server:
         probe = Probe(self.announce, request["options"])
         try:
             with memory_limit(request["memory"]):
-                outputs = self._run(request["path"], probe)
+                outputs, shards = self._run(request["path"], probe)
         except Exception as error:  # noqa: BLE001 - whatever a path raises is that path's result
             failure = error.failure if isinstance(error, _NoProgram) else self._place(error, probe)
             return {"failure": vars(failure)} | _seen(probe)
-        return {"outputs": pack_all(outputs, self._folder), "failure": None} | _seen(probe)
+        return {
+            "outputs": pack_all(outputs, self._folder),
+            "shards": pack_shards(shards, self._folder),
+            "failure": None,
+        } | _seen(probe)
 
-    def _run(self, name: str, probe: Probe) -> dict[str, np.ndarray]:
+    def _run(self, name: str, probe: Probe) -> tuple[dict[str, np.ndarray], Shards]:
+        """The outputs of the current program by name, and their shards."""
         path, reason = _path(name), _unsupported(name)
         if reason is not None:
             raise Unsupported(reason)
@@ -96,10 +107,16 @@ class Server:
             raise _NoProgram(self._program or Failure("error", "build", message="no program"))
         # Built anew, so that no path finds another one's traces in JAX's caches.
         program = build(self._program.spec)
-        results = path.run(program, self._inputs, probe)
+        results = path.run(program, program.arrays(self._inputs), probe)
         outputs = dict(zip(program.outputs, results, strict=True))
+        if settings := source.changed_settings():
+            probe.evidence["settings"] = ", ".join(f"{k}={v}" for k, v in settings.items())
         self._note_idle_precision(path, program, outputs, probe)
-        return {name: out for name, out in outputs.items() if out.dtype.name != "void"}
+        if found := self._dots():
+            probe.evidence["dots"] = found
+        outputs = {name: out for name, out in outputs.items() if out.dtype.name != "void"}
+        held = {name: probe.shards.get(at, ()) for at, name in enumerate(program.outputs)}
+        return outputs, {name: held[name] for name in outputs if held[name]}
 
     def _note_idle_precision(
         self, path: paths.Path, program: Program, outputs: Mapping[str, np.ndarray], probe: Probe
@@ -107,19 +124,35 @@ class Server:
         """Say so where a precision was accepted and changed no bit of any output."""
         bits = [digest(out) for out in outputs.values()]
         self._bits[self._run_of(path, program, probe)] = bits
-        setting = program.spec.attributes.get("precision")
-        settings = (setting,) if setting is None or isinstance(setting, str) else tuple(setting)
-        if set(settings) <= {None, "default"}:
+        asked = self._asked()
+        if not asked:
             return
-        control = program.without("precision")
+        control = program.without_precisions()
         run = self._run_of(path, control, probe)
         if run not in self._bits:
-            results = path.run(control, self._inputs, Probe(self.announce, probe.options))
+            arrays = control.arrays(self._inputs)
+            results = path.run(control, arrays, Probe(self.announce, probe.options))
             self._bits[run] = [digest(out) for out in results]
         if self._bits[run] == bits:
-            probe.evidence["no_effect"] = (
-                f"precision {', '.join(map(str, settings))}: accepted, no effect here"
-            )
+            probe.evidence["no_effect"] = f"precision {', '.join(asked)}: accepted, no effect here"
+
+    def _asked(self) -> tuple[str, ...]:
+        """The precisions that the current program asks for."""
+        assert isinstance(self._program, Program)  # a path has just run it
+        try:
+            return self._program.precisions()
+        except Exception:  # noqa: BLE001 - a program that cannot be traced tells nothing
+            return ()
+
+    def _dots(self) -> str:
+        """What the current program contracts, if it is more than one op."""
+        assert isinstance(self._program, Program)
+        if self._program.spec.op not in PROGRAMS:
+            return ""
+        try:
+            return dots(self._program.jaxpr)
+        except Exception:  # noqa: BLE001 - a program that cannot be traced tells nothing
+            return ""
 
     def _run_of(self, path: paths.Path, program: Program, probe: Probe) -> tuple[str, ...]:
         """What makes two runs the same: path with its options, program and operands."""
@@ -145,7 +178,8 @@ class Server:
         if not isinstance(self._program, Program):
             return {"failure": None if self._program is None else vars(self._program)}
         try:
-            found = evaluate(self._program, self._inputs, licences=tuple(request["licences"]))
+            arrays = self._program.arrays(self._inputs)
+            found = evaluate(self._program, arrays, licences=tuple(request["licences"]))
         except Exception as error:  # noqa: BLE001 - a program without a reference is a result
             return {"failure": vars(_failure(error, "reference"))}
         return pack_references(found, self._folder) | {"failure": None}

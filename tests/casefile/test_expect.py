@@ -123,9 +123,11 @@ def test_a_path_that_only_some_cases_run(folder, dot):
         ),
         (
             "path: jit, because: x, grade: divergent, where: {seeds: 1}",
-            "10:55: 'seeds' is neither a sweep axis nor a field (got seeds; allowed transform, op, "
+            "10:55: 'seeds' is neither a sweep axis nor a field (got seeds; allowed transform, "
+            "program, flax, steps, op, "
             "operands, attributes, compute_dtype, output_dtype, residual, batch, cotangent, "
-            "tangents, paths, baseline, tolerance, licences, x64, seed, timeout)\n"
+            "cotangents, gradients, batched, "
+            "tangents, paths, baseline, tolerance, licences, x64, devices, seed, timeout)\n"
             "hint: did you mean 'seed'?",
         ),
     ],

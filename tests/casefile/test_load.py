@@ -17,9 +17,10 @@ DTYPES = (
     "uint32, uint64, bool"
 )
 FIELDS = (
-    "name, about, links, transforms, sweep, expect, op, operands, attributes, compute_dtype, "
-    "output_dtype, residual, batch, cotangent, tangents, paths, baseline, tolerance, "
-    "licences, x64, seed, timeout"
+    "name, about, links, transforms, sweep, expect, program, flax, steps, op, operands, "
+    "attributes, compute_dtype, output_dtype, residual, batch, cotangent, cotangents, "
+    "gradients, batched, tangents, paths, baseline, tolerance, "
+    "licences, x64, devices, seed, timeout"
 )
 
 

@@ -92,7 +92,7 @@ class TestUsage:
             (
                 ["new", "dotgeneral"],
                 "error: unknown op (got 'dotgeneral'; allowed conv_general_dilated, dot_general, "
-                "einsum)\nhint: did you mean 'dot_general'?\n",
+                "einsum, callable, flax, steps)\nhint: did you mean 'dot_general'?\n",
             ),
         ],
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from parity.compare.metrics import Metrics
-from parity.compare.rows import as_dict, compare_case, groups, reference_rows
+from parity.compare.reference_rows import reference_rows
+from parity.compare.rows import as_dict, compare_case, groups
 from parity.worker.protocol import Enclosure, Failure, References, digest
 
 STRICT = np.array([1.0, 2.0], np.float32)

@@ -274,6 +274,14 @@ def test_too_few_distinct_values_say_nothing_about_an_order(stands):
     assert aggregate(FEWEST).startswith("rms distance")
 
 
+def test_roundings_of_a_single_ideal_value_say_nothing_about_an_order(stands):
+    """A difference of equal sums is 0 in `f64`, and what is left of them is their roundings."""
+    strict = (POINT, POINT - 1, POINT + 1)
+    f64 = tuple(np.full(POINT.shape, end) for end in (0.0, -100.0, 100.0))
+    found = stands(POINT + F32(0.5), strict=strict, f64=f64, honest={"a": (0.0, 0.0)})
+    assert (found.faithful, found.aggregate) == (True, "")
+
+
 def test_no_aggregate_test_without_honest_orders(summed):
     assert summed(off_by(30 * ALTERNATING), {}) == ""
 

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from parity.compare.rows import compare_case
 from parity.compare.words import words
+from parity.program.spec import OperandSpec, ProgramSpec
 from parity.worker.protocol import Enclosure, Failure, References
 
 F32 = np.float32
@@ -41,6 +44,27 @@ def test_the_founding_report(said):
         " declares",
         "native drops the casts to bfloat16 and computes in float32 throughout: closer to float64"
         " than eager, but not what bfloat16 declares",
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "declared"),
+    [
+        ("callable", {"callable": "a:f"}, "the program"),
+        ("callable", {"arguments": {"to": ("float16",)}}, "float16"),
+        ("flax", {"kwargs": {"dtype": "bfloat16"}}, "bfloat16"),
+        ("steps", {"steps": ({"cast": "bfloat16"}, {"cast": "float32"})}, "bfloat16"),
+        ("steps", {"steps": ({"cast": "float32"},)}, "float32"),
+    ],
+)
+def test_what_a_program_declares(said, op, attributes, declared):
+    program = ProgramSpec(op, (OperandSpec("x", (2,), "float32"),), attributes)
+    to = "" if declared == "the program" else f"to {declared} "
+    assert said({"eager": STRICT, "jit": KEPT, "native": WIDE}, program=program) == (
+        "jit keeps intermediate results in float32: closer to float64 than eager, but not what "
+        f"{declared} declares",
+        f"native drops the casts {to}and computes in float32 throughout: closer to float64 than "
+        f"eager, but not what {declared} declares",
     )
 
 
@@ -124,3 +148,25 @@ def test_without_a_baseline(said):
     assert lines[0] == "eager: timeout at run"
     assert lines[1] == "jit: no baseline"
     assert lines[2].startswith("native: no baseline; excess-precision; differs from strict in 2")
+
+
+def test_a_gradient_of_another_dtype_than_its_operand(said):
+    operands = (OperandSpec("lhs", (2,), "bfloat16"), OperandSpec("rhs", (2,), "float32"))
+    program = ProgramSpec("callable", operands, transform="vjp")
+    both = {"vjp.lhs": STRICT, "vjp.rhs": STRICT}
+    lines = said({"eager": both, "jit": both}, References(), program=program)
+    assert lines == (
+        "eager: vjp.lhs is float32, its operand bfloat16",
+        "jit: vjp.lhs is float32, its operand bfloat16",
+    )
+
+
+def test_a_float64_gradient_is_float32_without_64_bit_types(said):
+    program = ProgramSpec("callable", (OperandSpec("x", (2,), "float64"),), transform="vjp")
+    narrow, wide = {"vjp.x": STRICT}, {"vjp.x": F64}
+    assert said({"eager": narrow}, References(), program=program) == ()
+    program = replace(program, x64=True)
+    assert said({"eager": wide}, References(), program=program) == ()
+    assert said({"eager": narrow}, References(), program=program) == (
+        "eager: vjp.x is float32, its operand float64",
+    )

@@ -78,6 +78,22 @@ def test_a_native_result_under_the_nonnative_label_is_refused(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:jax2tf.convert with native_serialization=False")
+@pytest.mark.filterwarnings("ignore:jax2tf.convert with enable_xla=False")
+def test_without_xla_no_operation_is_one_of_xlas(monkeypatch):
+    from jax.experimental import jax2tf
+
+    (out,), probe = run("jax2tf-nonnative.no-xla")
+    assert out.tolist() == [[19, 22], [43, 50]]
+    assert probe.evidence["executed"] == "MatMul"
+    convert = jax2tf.convert
+    monkeypatch.setattr(
+        jax2tf, "convert", lambda f, **kwargs: convert(f, **kwargs | {"enable_xla": True})
+    )
+    with pytest.raises(paths.PathProofError, match=r"no-xla executed XlaDotV2"):
+        run("jax2tf-nonnative.no-xla")
+
+
+@pytest.mark.filterwarnings("ignore:jax2tf.convert with native_serialization=False")
 def test_a_nonnative_result_under_the_native_label_is_refused(monkeypatch):
     from jax.experimental import jax2tf
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from parity.casefile.case import Case, Expectation, Operand, Tolerance, Variant
+from parity.casefile.load import load
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row
 from parity.errors import ParityFault
@@ -288,8 +289,15 @@ MATTERS: dict[str, dict[str, Any]] = {
     "a residual": {"program": dataclasses.replace(SPEC, residual="lhs")},
     "the transform": {"program": dataclasses.replace(SPEC, transform="vjp")},
     "what it needs": {"program": dataclasses.replace(SPEC, extra=SPEC.operands[:1])},
+    "given parameters": {"program": dataclasses.replace(SPEC, parameters=SPEC.operands[:1])},
+    "what is differentiated": {"program": dataclasses.replace(SPEC, gradients=("lhs",))},
+    "what is batched": {"program": dataclasses.replace(SPEC, batched=("lhs",))},
+    "the text of its files": {
+        "program": dataclasses.replace(SPEC, attributes={"sources": {"a.py": "0"}})
+    },
     "the batch": {"program": dataclasses.replace(SPEC, batch=3)},
     "64-bit types": {"program": dataclasses.replace(SPEC, x64=True)},
+    "the devices": {"program": dataclasses.replace(SPEC, devices=4)},
     "a shape": {"program": dataclasses.replace(SPEC, operands=SPEC.operands[:1])},
     "a value": {"operands": (dataclasses.replace(OPERANDS[0], values=[1.0, 2.5]), OPERANDS[1])},
     "a zero's sign": {
@@ -371,6 +379,45 @@ class TestKey:
         monkeypatch.setattr(module, "source_digest", lambda: "edited")
         keys.append(cache.key(case(), ("eager", "jit"), "e"))
         assert len(set(keys)) == 5
+
+    def test_where_the_files_of_a_program_lie_does_not(
+        self, cache: Cache, case: Callable[..., Case]
+    ) -> None:
+        places = [
+            dataclasses.replace(SPEC, attributes={"folder": folder, "sources": {"a.py": "0"}})
+            for folder in ("/here", "/there")
+        ]
+        keys = {cache.key(case(program=program), ("jit",), "e") for program in places}
+        assert len(keys) == 1
+
+    @pytest.mark.parametrize("edited", ["model.py", "layers.py", "weights.npz"])
+    def test_the_content_of_any_file_of_a_program_changes_it(
+        self, tmp_path: Path, edited: str
+    ) -> None:
+        (tmp_path / "model.py").write_text("import layers\n\nDense = layers.Dense\n")
+        (tmp_path / "layers.py").write_text("from flax.linen import Dense\n")
+        (tmp_path / "unused.py").write_text("")
+        weights = {"params/kernel": np.ones((4, 2), np.float32)}
+        np.savez(tmp_path / "weights.npz", **weights)
+        (tmp_path / "case.yaml").write_text(
+            "about: A model beside the case file, with parameters of a file.\n"
+            "flax: {module: model:Dense, kwargs: {features: 2}, parameters: {file: weights.npz}}\n"
+            "operands: {inputs: {shape: [3, 4], dtype: float32, draw: normal}}\n"
+        )
+
+        def key() -> str:
+            (loaded,) = load(tmp_path / "case.yaml").cases
+            return Cache(tmp_path).key(loaded, ("eager",), "e")
+
+        before = key()
+        (tmp_path / "unused.py").write_text("1")
+        assert key() == before
+        if edited == "weights.npz":
+            np.savez(tmp_path / edited, **{name: 2 * of for name, of in weights.items()})
+        else:
+            with (tmp_path / edited).open("a") as file:
+                file.write("# edited\n")
+        assert key() != before
 
     def test_the_content_of_an_array_file_changes_it(
         self, tmp_path: Path, case: Callable[..., Case]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from parity.compare.metrics import Element, Metrics
 from parity.compare.rows import Row
+from parity.compare.shards import ShardError
 from parity.record.encoding import dumps, loads
 from parity.record.rows import pack_rows, unpack_metrics, unpack_row
 
@@ -28,6 +29,20 @@ elements = st.builds(
     ulp=st.none() | reals,
 )
 optional = st.none() | reals
+indices = st.lists(st.integers(0, 2**40), max_size=3).map(tuple)
+shards = st.builds(
+    ShardError,
+    device=st.integers(0, 7),
+    start=indices,
+    shape=indices,
+    replica=st.integers(0, 7),
+    differing=st.none() | st.integers(0, 9),
+    max_abs=optional,
+    max_ulp=optional,
+    rms_rel=optional,
+    apart=st.integers(0, 9),
+    max_apart=optional,
+)
 metrics = st.builds(
     Metrics,
     **{
@@ -67,6 +82,8 @@ rows = st.builds(
     timings=st.dictionaries(texts, st.floats(0, 1e9), max_size=2),
     values=st.none() | st.lists(scalars, max_size=3).map(tuple),
     environment=texts,
+    shards=st.just(()) | st.tuples(shards),
+    replicas=texts,
     nondeterministic=st.booleans(),
     cached=st.booleans(),
 )

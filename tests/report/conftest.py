@@ -12,12 +12,13 @@ import pytest
 
 from parity.casefile.case import Case, Expectation
 from parity.compare.expect import judge
+from parity.compare.reference_rows import reference_rows
 from parity.compare.result import CaseResult
-from parity.compare.rows import compare_case, groups, reference_rows
+from parity.compare.rows import compare_case, groups
 from parity.compare.words import words
 from parity.program.spec import ProgramSpec
 from parity.record.result import RunResult
-from parity.worker.protocol import Enclosure, Failure, PathOutcome, References
+from parity.worker.protocol import Enclosure, Failure, PathOutcome, References, Shard
 
 Made = Mapping[str, Any] | Failure
 
@@ -74,6 +75,7 @@ class Maker:
         f64: Mapping[str, Any] | None = None,
         strict: Mapping[str, Any] | None = None,
         references: References | None = None,
+        shards: Mapping[str, tuple[Shard, ...]] | None = None,
         expect: Sequence[Expectation] = (),
         about: str = "What it guards.",
     ) -> CaseResult:
@@ -81,7 +83,9 @@ class Maker:
         outcomes = tuple(
             PathOutcome(path, failure=of)
             if isinstance(of, Failure)
-            else PathOutcome(path, outputs={k: np.asarray(v) for k, v in of.items()})
+            else PathOutcome(
+                path, outputs={k: np.asarray(v) for k, v in of.items()}, shards=shards or {}
+            )
             for path, of in made.items()
         )
         if references is None:
@@ -139,6 +143,22 @@ def founding(maker: Maker) -> CaseResult:
         f64={"out": np.array([[[-1.3713224973767169, -2.2845213503225636]]])},
         strict={"out": as_declared},
         expect=expect,
+    )
+
+
+@pytest.fixture
+def divided(maker: Maker) -> CaseResult:
+    """Two devices with a half each, the second's zero; and one copy of another number."""
+    want = np.float32([1, 2, 3, 4])
+    return maker.result(
+        "cases/s.yaml::s",
+        {"eager": {"half": np.float32([1, 2, 0, 0]), "same": np.float32(1)}},
+        f64={"half": want.astype(float), "same": np.array(1.0)},
+        strict={"half": want, "same": np.float32(1)},
+        shards={
+            "half": (Shard(0, (0,), (2,)), Shard(1, (2,), (2,))),
+            "same": (Shard(0, (), ()), Shard(1, (), (), 1, np.asarray(np.float32(1.5)))),
+        },
     )
 
 

@@ -262,7 +262,7 @@ class TestSummary:
         append_summary(hundred, file)
         shown = file.read_text()
         assert shown.startswith("before\n**findings**: 5 of 200 rows fail, in 5 of 100 cases\n")
-        assert len(re.findall("^### ", shown, re.MULTILINE)) == 5
+        assert len(re.findall("^### (?!Side by side)", shown, re.MULTILINE)) == 5
 
     @pytest.mark.parametrize("before", [0, SUMMARY // 2, SUMMARY - 9_000])
     def test_keeps_below_the_limit_in_bytes(self, maker: Any, tmp_path: Path, before: int) -> None:

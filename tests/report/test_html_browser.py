@@ -486,3 +486,17 @@ def test_a_cached_row_is_no_warning(opened, maker):
     expect(
         page.locator("table.paths").get_by_text("cached: taken from an earlier run")
     ).to_have_class("dim")
+
+
+def test_what_each_device_holds_is_a_table(opened, maker, divided):
+    page = opened(maker.run(divided), f"#case={quote(divided.case.id, safe='')}")
+    tables = page.locator("table.devices")
+    expect(tables).to_have_count(2)
+    first = tables.nth(0).locator("tbody tr")
+    assert first.nth(1).locator("td").all_inner_texts() == [
+        "eager", "1", "[2:4]", "0", "0", "4", "1.258e+07", "1", "0", "–",
+    ]  # fmt: skip
+    assert tables.nth(1).locator("tbody tr").nth(1).locator("td").all_inner_texts()[-2:] == [
+        "1",
+        "0.5",
+    ]

@@ -1,4 +1,7 @@
-"""The ops that a case file may name: one file each, found by listing this package."""
+"""The ops that a case file may name: one file each, found by listing this package.
+
+What stands for an op where a program is more than one has a file, too, and a field of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from parity.casefile.op import Attributes, Keywords, Result
-from parity.program.spec import OperandSpec
+from parity.program.spec import PROGRAMS, OperandSpec
+
+FIELDS = {"program": "callable", "flax": "flax", "steps": "steps"}
+"""The fields that stand instead of `op`, and the files here that check them."""
 
 
 class Op(Protocol):
@@ -24,15 +30,16 @@ class Op(Protocol):
         ...
 
     @staticmethod
-    def infer(operands: Sequence[OperandSpec], keywords: Keywords) -> Result:
-        """Shape and dtype of the op's result."""
+    def infer(operands: Sequence[OperandSpec], keywords: Keywords) -> Result | None:
+        """Shape and dtype of the op's result, None where only JAX knows."""
         ...
 
 
 @cache
 def ops() -> tuple[str, ...]:
-    """The names of all ops, sorted."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+    """The names that `op` may have, sorted."""
+    names = {module.name for module in pkgutil.iter_modules(__path__)}
+    return tuple(sorted(names - set(PROGRAMS)))
 
 
 @cache
@@ -42,13 +49,15 @@ def op(name: str) -> Op:
     Raises:
         KeyError: no such op.
     """
-    if name not in ops():
+    if name not in (*ops(), *PROGRAMS):
         raise KeyError(name)
     return cast(Op, import_module(f"{__name__}.{name}"))
 
 
-def infer(name: str, operands: Sequence[OperandSpec], attributes: Mapping[str, Any]) -> Result:
-    """Shape and dtype of what an op makes of operands, without JAX.
+def infer(
+    name: str, operands: Sequence[OperandSpec], attributes: Mapping[str, Any]
+) -> Result | None:
+    """Shape and dtype of what an op makes of operands, without JAX; None where only JAX knows.
 
     Args:
         name: of the op.

@@ -5,7 +5,7 @@ or have their default are left out; integers beyond 2^53, which JavaScript round
 Metrics stand in full: as doubles beside the JSON, where `true` stands for the next one
 (and a metric's name for its value). So do bits and digests, as bytes. Of rows there is what is not
 as in the row before. Cut are profiles and timings, to 3 significant digits, and the ulps of single
-elements, to 4.
+elements and the errors of devices, to 4.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity.compare.metrics import Element, Metrics
 from parity.compare.rows import Row
+from parity.compare.shards import ShardError
 from parity.record.encoding import dumps
 from parity.report.html.page import Detail
 from parity.report.html.resolved import resolved_yaml
@@ -122,6 +123,8 @@ class _Detail:
         known = {name: _exact(value) for name, value in flat.items()}
         if "bound_share" in flat:
             known["bound_share"] = self._number(flat["bound_share"])
+        if "shards" in flat:
+            known["shards"] = [self._shard(one) for one in flat["shards"]]
         if "values" in flat:
             known["values"] = list(map(self._number, flat["values"]))
         if "sha256" in flat:
@@ -131,6 +134,13 @@ class _Detail:
         if "timings" in flat:
             known["timings"] = {stage: cut(of, 3) for stage, of in flat["timings"].items()}
         return known
+
+    def _shard(self, one: ShardError) -> dict[str, Any]:
+        """A device's errors, to 4 significant digits."""
+        return {
+            name: cut(value, 4) if isinstance(value, float) and math.isfinite(value) else value
+            for name, value in vars(one).items()
+        }
 
     def metrics(self) -> list[dict[str, Any]]:
         """The distinct metrics, in the order of their numbers."""

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from parity.casefile.case import Case, Expectation, Operand
+from parity.casefile.ops import FIELDS, op
+from parity.program.spec import ProgramSpec
 from parity.report.html.characters import is_invisible
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*\Z")
@@ -27,19 +29,20 @@ def _document(case: Case) -> dict[str, Any]:
     document: dict[str, Any] = {"name": case.name, "about": case.about}
     document |= {"links": case.links} if case.links else {}
     document |= {
-        "op": program.op,
+        **_computed(program),
         "operands": {
             spec.name: {"shape": spec.shape, "dtype": spec.dtype}
             | _filling(by_name[spec.name], case)
             for spec in program.operands
             if spec.name in by_name
         },
-        "attributes": program.attributes,
         "compute_dtype": program.compute_dtype,
         "output_dtype": program.output_dtype,
         "residual": program.residual,
         "transforms": [program.transform],
         "batch": program.batch or None,
+        "batched": program.batched or None,
+        "gradients": program.gradients or None,
     }
     document |= _extra(case, by_name)
     document |= {
@@ -48,10 +51,21 @@ def _document(case: Case) -> dict[str, Any]:
         "tolerance": _given(case.tolerance),
         "licences": case.licences,
         "x64": program.x64,
+        "devices": program.devices,
         "timeout": case.timeout,
         "expect": [_expectation(entry) for entry in case.expect] or None,
     }
     return {name: value for name, value in document.items() if value is not None}
+
+
+def _computed(program: ProgramSpec) -> dict[str, Any]:
+    """The op with its attributes, or the field that stands for it."""
+    field = next((field for field, name in FIELDS.items() if name == program.op), None)
+    if field is None:
+        return {"op": program.op, "attributes": program.attributes}
+    fields = op(program.op).Attributes.model_fields
+    given = {name: of for name, of in program.attributes.items() if name in fields}
+    return {field: given["steps"] if field == "steps" else given}
 
 
 def _extra(case: Case, by_name: Mapping[str, Operand]) -> dict[str, Any]:
@@ -61,10 +75,13 @@ def _extra(case: Case, by_name: Mapping[str, Operand]) -> dict[str, Any]:
         if spec.name not in by_name:
             continue
         filling = _filling(by_name[spec.name], case)
-        if spec.name == "cotangent":
-            found["cotangent"] = {"dtype": spec.dtype} | filling
+        kind, _, of = spec.name.partition(".")
+        if kind == "cotangent":
+            filling = {"shape": spec.shape, "dtype": spec.dtype} | filling
+        if of:
+            found.setdefault(f"{kind}s", {})[of] = filling
         else:
-            found.setdefault("tangents", {})[spec.name.removeprefix("tangent.")] = filling
+            found[kind] = filling
     return found
 
 
@@ -117,10 +134,10 @@ class _Literal(str):
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     """A line for each field; one for each operand and expectation."""
     for name, value in document.items():
-        if name in ("operands", "tangents"):
+        if name in ("operands", "tangents", "cotangents"):
             yield f"{name}:"
             yield from (f"  {_flow(key)}: {_flow(of)}" for key, of in value.items())
-        elif name in ("expect", "paths") and any(isinstance(of, Mapping) for of in value):
+        elif name in ("expect", "paths", "steps") and any(isinstance(of, Mapping) for of in value):
             yield f"{name}:"
             yield from (f"  - {_flow(of)}" for of in value)
         else:

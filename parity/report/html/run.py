@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity.record.encoding import loads
 from parity.record.reader import Recorded
+from parity.report.across import Across, Comparison, table
 from parity.report.html.cells import BASELINE, SIGNS, Cell, badness, cell
 from parity.report.html.details import detail
 from parity.report.html.index import Index
@@ -77,6 +78,7 @@ def run_page(result: RunResult) -> Page:
             "unsupported": [(*key, count) for key, count in view.tally.unsupported.items()],
             "facts": _facts(result),
             "command": _command(result, view.files),
+            "across": list(view.side_by_side()),
             "environments": result.environments,
             "environment_facts": _differing(result.environments),
             "columns": view.columns,
@@ -121,6 +123,7 @@ class _View:
         self.index = Index(environments)
         self.details: list[Detail] = []
         self.files: dict[str, _File] = {}
+        self._across: dict[str, Across] = {}
         self.others: list[tuple[str, list[tuple[Row, list[str]]]]] = []
         self.statuses: Counter[str] = Counter()
         self._paths: dict[str, dict[str, None]] = {name: {} for name in environments}
@@ -136,6 +139,7 @@ class _View:
             self.others.append((case.id, others))
         name, _, rest = case.id.partition("::")
         file = self.files.setdefault(name, _File())
+        self._across.setdefault(name, Across()).add(results)
         by_column: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
             self.statuses[row.status] += 1
@@ -147,6 +151,12 @@ class _View:
             for column, of in by_column.items()
         }
         file.cases.append((rest or name, cells))
+
+    def side_by_side(self) -> Iterator[tuple[str, Comparison, list[dict[str, str]]]]:
+        """Case file, comparison and its table."""
+        for name, across in self._across.items():
+            for comparison in across.comparisons():
+                yield name, comparison, table(comparison.ways)
 
     @property
     def columns(self) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ function sorts(one, output, page) {
   const found = new Map();
   for (const row of [...one.rows, ...one.references]) {
     if (row.output !== output || !row.sha256) continue;
-    const key = [row.sha256, row.f64, row.strict, row.baseline].join();
+    const key = [row.sha256, row.f64, row.strict, row.baseline, JSON.stringify(row.shards)].join();
     if (!found.has(key)) found.set(key, []);
     found.get(key).push(row);
   }
@@ -27,6 +27,7 @@ function outputView(one, output, page) {
     equalBits(one, output, page),
     all.length ? element('h4', {}, 'How far it is off') : null,
     all.length ? errorTable(all, one) : null,
+    deviceTable(all),
     all.length ? looking(all, one, page) : null);
 }
 
@@ -73,6 +74,23 @@ function errorTable(all, one) {
     element('tbody', {}, known.map((name) => element('tr', {},
       element('th', { scope: 'row', title: METRICS[name][1] }, METRICS[name][0]),
       columns.map(({ metrics }, at) => metricCell(metrics, name, starts[at])))))));
+}
+
+/* What each device holds, of an output that lies on several. */
+function deviceTable(all) {
+  const held = all.flatMap(({ name, row }) => (row.shards || []).map((shard) => ({ name, shard })));
+  if (!held.length) return null;
+  const part = ({ start, shape }) => `[${start.map((first, at) => `${first}:${first + shape[at]}`).join(', ')}]`;
+  const number = (value) => element('td', { class: 'right' }, value === null ? '–' : metric(value));
+  return [element('h4', {}, 'What each device has'), scrolled('Errors by device', element('table', {
+      class: 'devices' },
+    tableHead([['paths'], ['device', 'right'], ['part'], ['replica', 'right'], ['differ from baseline',
+      'right'], ['max abs error', 'right'], ['max ulp', 'right'], ['rms rel', 'right'],
+      ['differ from replica 0', 'right'], ['by at most', 'right']]),
+    element('tbody', {}, held.map(({ name, shard }) => element('tr', {},
+      element('td', {}, visible(name)), number(shard.device), element('td', {}, part(shard)), number(shard
+        .replica), number(shard.differing), number(shard.max_abs), number(shard.max_ulp), number(shard
+        .rms_rel), number(shard.apart), number(shard.max_apart))))))];
 }
 
 /* What is left out of the JSON is 0 for a count and does not exist for a metric. */
