@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from parity.casefile.problem import did_you_mean, listed, show
+from parity.casefile.problem import did_you_mean, listed, nearest, show
 from parity.dtypes import DTYPES, DType, dtype
 
 if TYPE_CHECKING:
     import numpy as np
 
-SUFFIXES = (".npy", ".npz", ".safetensors")
+_WRITERS = {
+    ".npy": "numpy.save",
+    ".npz": "numpy.savez",
+    ".safetensors": "safetensors.numpy.save_file",
+}
+SUFFIXES = tuple(_WRITERS)
 
 _SAFETENSORS = {
     "F64": "float64",
@@ -65,8 +70,18 @@ def locate(folder: Path, name: str) -> Path:
         got = f"got {show(name)}; allowed {listed(SUFFIXES)}"
         raise ArrayFileError(f"is not an array file ({got})")
     if not path.is_file():
-        raise ArrayFileError(f"does not exist (got {show(name)})")
+        raise ArrayFileError(f"does not exist (got {show(name)})", hint=_beside(folder, path))
     return path
+
+
+def _beside(folder: Path, path: Path) -> str | None:
+    """The hint that an array file beside a missing one has almost its name."""
+    files = sorted(file for file in path.parent.glob("*") if file.suffix in SUFFIXES)
+    named = {file.stem: file for file in files}
+    near = nearest(path.stem, named)
+    if near is None:
+        return None
+    return f"did you mean '{named[near].relative_to(folder.resolve()).as_posix()}'?"
 
 
 def inspect(path: Path, key: str | None) -> Stored:
@@ -92,7 +107,7 @@ def inspect(path: Path, key: str | None) -> Stored:
         with path.open("rb") as stream:
             return _header(stream)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, path) from None
 
 
 def keys(path: Path) -> list[str]:
@@ -113,9 +128,9 @@ def keys(path: Path) -> list[str]:
             with safe_open(path, framework="np") as tensors:
                 return list(tensors.keys())
         except SafetensorError as error:
-            raise ArrayFileError(f"cannot be read ({error})") from None
+            raise _unreadable(error, path) from None
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, path) from None
 
 
 def read(path: Path, key: str | None) -> np.ndarray:
@@ -138,7 +153,7 @@ def read(path: Path, key: str | None) -> np.ndarray:
         array: np.ndarray = loaded.astype(dtype(stored.dtype).numpy(), copy=False)
         return array
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, path) from None
 
 
 def suffix(kind: DType) -> str | None:
@@ -160,10 +175,11 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         save_file(dict(arrays), path)
 
 
-def _unreadable(error: Exception) -> ArrayFileError:
+def _unreadable(error: Exception, path: Path) -> ArrayFileError:
     if isinstance(error, ArrayFileError):
         return error
-    return ArrayFileError(f"cannot be read ({error})", hint="write it again with numpy.save")
+    hint = f"write it again with {_WRITERS[path.suffix]}"
+    return ArrayFileError(f"cannot be read ({error})", hint=hint)
 
 
 def _chosen(names: list[str], key: str | None) -> str:
@@ -208,7 +224,7 @@ def _inspect_safetensors(path: Path, key: str | None) -> Stored:
             found = archive.get_slice(_chosen(list(archive.keys()), key))
             shape, name = tuple(found.get_shape()), found.get_dtype()
     except SafetensorError as error:
-        raise ArrayFileError(f"cannot be read ({error})") from None
+        raise _unreadable(error, path) from None
     if name not in _SAFETENSORS:
         raise ArrayFileError(f"has a dtype that parity does not know (got {name})")
     return Stored(shape, _SAFETENSORS[name])

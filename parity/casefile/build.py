@@ -201,7 +201,8 @@ def _result(
             spec, dtype=canonical(body.compute_dtype if cast and body.compute_dtype else spec.dtype)
         )
 
-    result = infer(name, [computed(spec) for spec in taken], attributes)
+    known = attributes if x64 else _narrowed(attributes)
+    result = infer(name, [computed(spec) for spec in taken], known)
     if result is None:
         return None
     shape, dtype = result.shape, body.output_dtype or result.dtype
@@ -218,6 +219,15 @@ def _result(
         shape = added
         dtype = promoted((dtype, canonical(residual.dtype))) if dtype is not None else None
     return Result(shape, dtype, result.terms)
+
+
+def _narrowed(attributes: Any) -> Any:
+    """Attributes in which dtypes of 64 bits are what JAX makes of them without x64."""
+    if isinstance(attributes, dict):
+        return {name: _narrowed(value) for name, value in attributes.items()}
+    if isinstance(attributes, tuple):
+        return tuple(map(_narrowed, attributes))
+    return _WIDE.get(attributes, attributes) if isinstance(attributes, str) else attributes
 
 
 def _batched(operand: Operand, program: ProgramSpec) -> Operand:

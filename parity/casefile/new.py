@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from parity.casefile.ops import op, ops
 from parity.casefile.problem import did_you_mean, listed, show
@@ -11,7 +12,7 @@ from parity.program.spec import PROGRAMS
 
 SCHEMA_FILE = "parity.schema.json"
 
-_AXIS = "compute_dtype"
+_AXES = ("compute_dtype",)
 _FIRST_OPERAND = re.compile(r"^operands:.*\n +(\w+):", re.MULTILINE)
 
 _TEMPLATE = """\
@@ -28,7 +29,7 @@ paths: [eager, jit, jax2tf-native, jax2tf-nonnative]
 baseline: eager
 # tolerance: {{rtol: 1.0e-6, atol: 0, max_ulp: 4, against: baseline}}
 sweep:
-  {axis}: [float32, bfloat16]
+{sweep}
 # expect:
 #   - path: jit
 #     where: {{{axis}: bfloat16}}
@@ -55,10 +56,18 @@ def template(op_name: str, name: str) -> str:
     chosen = op(op_name)
     first = _FIRST_OPERAND.search(chosen.EXAMPLE)
     assert first is not None  # every example has operands
+    axes = getattr(chosen, "AXES", _AXES)
     return _TEMPLATE.format(
         schema=SCHEMA_FILE,
         name=name,
         example=head + chosen.EXAMPLE,
         operand=first[1],
-        axis=getattr(chosen, "AXIS", _AXIS),
+        axis=axes[0],
+        sweep=_sweep(axes),
     )
+
+
+def _sweep(axes: Sequence[str]) -> str:
+    """Dtypes of one axis, or of several that move together."""
+    lines = [f"  {axis}: [float32, bfloat16]" for axis in axes]
+    return "\n".join(lines if len(axes) == 1 else ["  zip:", *(f"  {line}" for line in lines)])

@@ -3,8 +3,8 @@
 Such a file has `Attributes`, a model of the op's keyword arguments; `takes(names, keywords,
 residual)`, which operands the op takes, in order; `infer(operands, keywords)`, the shape and dtype
 of its result, None where only JAX knows; and `EXAMPLE`, the operands and attributes of a new case
-file, which sweeps `AXIS` where there is one instead of compute_dtype. `program/ops` has its
-counterpart in the worker.
+file, which sweeps `AXES` together, if there are some, instead of compute_dtype. `program/ops` has
+its counterpart in the worker.
 """
 
 from __future__ import annotations

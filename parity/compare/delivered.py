@@ -35,6 +35,9 @@ X3 splits a float32 operand into two bfloat16 parts, X6 and X9 into three, and T
 For Higher-Precision Computations, ARITH 2019.
 """
 
+PRODUCTS = 2
+"""Sums of more products are not measured: their errors cancel, and more bits seem to arrive."""
+
 SLACK = 0.5
 """Bits that two measurements may be apart before one counts as less precise."""
 
@@ -80,7 +83,11 @@ def named_bits(case: Case) -> int | None:
 
 
 def magnitudes(case: Case) -> np.ndarray | None:
-    """Σ|a||b| of each element of a real dot that asks for a precision, in float64; None for others."""
+    """Σ|a||b| of each element of a dot that asks for a precision, in float64.
+
+    0 where more than `PRODUCTS` products differ from zero; None for other programs and for complex
+    operands.
+    """
     program = case.program
     plain = program.op == "dot_general" and program.transform == "forward"
     asked = program.attributes.get("precision") is not None
@@ -90,7 +97,9 @@ def magnitudes(case: Case) -> np.ndarray | None:
     if lhs.dtype.kind == "c" or rhs.dtype.kind == "c":
         return None
     lhs, rhs = (np.abs(array.astype(np.float64)) for array in (lhs, rhs))
-    return _product(lhs, rhs, program.attributes["dimension_numbers"])
+    numbers = program.attributes["dimension_numbers"]
+    few = _product(1.0 * (lhs != 0), 1.0 * (rhs != 0), numbers) <= PRODUCTS
+    return np.where(few, _product(lhs, rhs, numbers), 0.0)
 
 
 def _product(lhs: np.ndarray, rhs: np.ndarray, dimensions: Any) -> np.ndarray:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from parity.casefile.case import GRADES, Tolerance
+from parity.casefile.case import Tolerance
 from parity.compare.elementwise import Mask, different_bits
 from parity.compare.metrics import Metrics, comparable, measure
 from parity.compare.quantity import metric
@@ -107,21 +106,6 @@ def grade(
     best = "equivalent" if graded.grade == "identical" else graded.grade
     detail = "; ".join(filter(None, ("no baseline", graded.detail)))
     return Graded(best, detail, graded.refused)
-
-
-def of_replicas(graded: Sequence[Graded], disagreement: str) -> Graded:
-    """The grade of an output that has not the same elements on each device that should have them.
-
-    It is that of the worst device, and at best `divergent`: no program declares two answers.
-
-    Args:
-        graded: with what each of them has, at least one.
-        disagreement: in words.
-    """
-    worst = max(graded, key=lambda one: GRADES.index(one.grade))
-    best = max(worst.grade, "divergent", key=GRADES.index)
-    detail = "; ".join(filter(None, (disagreement, worst.detail)))
-    return Graded(best, detail, any(one.refused for one in graded))
 
 
 def _grade_baseline(

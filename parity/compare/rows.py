@@ -1,28 +1,36 @@
-"""One row for each path and output of a case: what was compared and what it amounts to."""
+"""One row for each path and output of a case: what was compared and what it amounts to.
+
+Of an output that lies on several devices each device is judged, and the row says the worst: of the
+grades, of the errors, and of the distances to what the same device has of the baseline.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from parity.casefile.case import Case
 from parity.compare.delivered import delivered, magnitudes, named_bits
-from parity.compare.elementwise import Mask, same_bits
-from parity.compare.grade import Graded, Measured, Targets, grade, of_replicas
+from parity.compare.grade import Graded, Measured, Targets, grade
+from parity.compare.groups import groups, output_of
 from parity.compare.message import first_line
 from parity.compare.metrics import Element, Metrics, plain
-from parity.compare.shards import ShardError, disagreement, other_answers, shard_errors
+from parity.compare.replicas import Answer, differs_most, stands_worst, worst_grade
+from parity.compare.shards import (
+    ShardError,
+    answers,
+    disagreement,
+    shard_errors,
+)
 from parity.compare.standing import Standing, standing
 from parity.compare.ulp import dtype_of
 from parity.worker.protocol import Failure, PathOutcome, References, digest
 
 SHOWN = 16
 """Outputs of up to so many elements are listed in the row."""
-
-Groups = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +128,14 @@ class Row:
         """Whether the row fails the run."""
         return self.status in ("finding", "stale")
 
+    @property
+    def bits(self) -> tuple[str, ...] | None:
+        """What is equal for outputs of the same bits on each device; None without an output."""
+        if self.sha256 is None:
+            return None
+        others = (f"{one.device} {one.sha256}" for one in self.shards if one.sha256)
+        return self.sha256, *others
+
 
 def compare_case(
     case: Case, outcomes: Sequence[PathOutcome], references: References
@@ -183,39 +199,47 @@ class _Comparison:
         self._case, self._name = case, name
         self._references = references
         self._has_baseline = baseline is not None
+        self._baseline = output_of(baseline, name) if baseline else None
         ideal, strict = references.f64.get(name), references.strict.get(name)
         self._targets = Targets(
             f64=None if ideal is None else ideal.point,
             strict=None if strict is None else strict.point,
-            baseline=baseline.outputs.get(name) if baseline else None,
+            baseline=self._baseline.whole if self._baseline else None,
             exclude=references.unspecified.get(name),
             missing=_why(references.failure),
         )
         self._groups = groups(produced, name, exclude=self._targets.exclude)
         self._sizes = magnitudes(case)
-        self._measured: dict[str, tuple[Measured, Standing | None]] = {}
+        self._measured: dict[tuple[str, str], Measured] = {}
+        self._standing: dict[str, Standing | None] = {}
 
-    def _look(self, got: np.ndarray, sha256: str) -> tuple[Measured, Standing | None]:
-        if sha256 not in self._measured:
-            stands = standing(got, self._name, self._references)
-            self._measured[sha256] = self._targets.measure(got), stands
-        return self._measured[sha256]
+    def _stands(self, got: np.ndarray) -> Standing | None:
+        key = digest(got)
+        if key not in self._standing:
+            self._standing[key] = standing(got, self._name, self._references)
+        return self._standing[key]
+
+    def _judge(self, path: str, got: np.ndarray, baseline: np.ndarray | None) -> Answer:
+        """An output as one device has it, beside the baseline's on the same device."""
+        targets = replace(self._targets, baseline=baseline)
+        key = digest(got), "" if baseline is None else digest(baseline)
+        if key not in self._measured:
+            self._measured[key] = targets.measure(got)
+        measured, own = self._measured[key], self._stands(got)
+        return Answer(got, measured, own, self._grade(path, got, targets, measured, own))
 
     def row(self, outcome: PathOutcome) -> Row:
         """The row of a path that has the output."""
-        got = outcome.outputs[self._name]
-        sha256 = digest(got)
-        measured, own = self._look(got, sha256)
-        held = outcome.shards.get(self._name, ())
-        shards = shard_errors(got, held, self._targets)
+        output = output_of(outcome, self._name)
+        assert output is not None
+        got = output.whole
+        shards = shard_errors(output, self._targets, self._baseline)
+        each = [self._judge(outcome.path, *pair) for pair in answers(output, self._baseline)]
+        worst, apart = stands_worst(each), differs_most(each)
         replicas = disagreement(shards)
-        graded = self._grade(outcome.path, got, measured, own)
-        if replicas:
-            others = [
-                self._grade(outcome.path, other, *self._look(other, digest(other)))
-                for other in other_answers(got, held, shards)
-            ]
-            graded = of_replicas([graded, *others], replicas)
+        if replicas and all(one.own is not None and one.own.faithful for one in each):
+            replicas += "; each is what another order of evaluation may give"
+        graded = worst_grade(each, replicas)
         return Row(
             case=self._case.id,
             path=outcome.path,
@@ -224,19 +248,19 @@ class _Comparison:
             grade=graded.grade,
             detail=graded.detail,
             tolerance_refused=graded.refused,
-            differing=measured.baseline.differing if measured.baseline else None,
-            f64=measured.f64,
-            strict=measured.strict,
-            baseline=measured.baseline,
+            differing=apart.differing if apart else None,
+            f64=worst.measured.f64,
+            strict=worst.measured.strict,
+            baseline=apart,
             evidence=outcome.evidence,
             timings=outcome.timings,
-            sha256=sha256,
+            sha256=digest(got),
             group=next(i for i, group in enumerate(self._groups) if outcome.path in group),
             shards=shards,
             replicas=replicas,
-            **self._precision(got),
+            **self._precision(worst.got),
             **contents(got),
-            **({} if own is None else _standing_fields(own)),
+            **({} if worst.own is None else _standing_fields(worst.own)),
         )
 
     def _precision(self, got: np.ndarray) -> dict[str, Any]:
@@ -246,18 +270,21 @@ class _Comparison:
         return {"delivered": bits, "named": named_bits(self._case)}
 
     def _grade(
-        self, path: str, got: np.ndarray, measured: Measured, own: Standing | None
+        self,
+        path: str,
+        got: np.ndarray,
+        targets: Targets,
+        measured: Measured,
+        own: Standing | None,
     ) -> Graded:
-        baseline = self._targets.baseline
-        if self._has_baseline and baseline is None:
+        if self._has_baseline and targets.baseline is None:
             return Graded("mismatched", "the baseline has no such output")
-        other = None if baseline is None else self._look(baseline, digest(baseline))[1]
         return grade(
             got,
-            self._targets,
+            targets,
             measured,
             own=own,
-            other=other,
+            other=None if targets.baseline is None else self._stands(targets.baseline),
             tolerance=self._case.tolerance,
             is_baseline=path == self._case.baseline,
         )
@@ -307,31 +334,6 @@ def failed(case: Case, path: str, failure: Failure, outcome: PathOutcome | None 
         evidence=outcome.evidence if outcome else {},
         timings=outcome.timings if outcome else {},
     )
-
-
-def groups(outcomes: Sequence[PathOutcome], output: str, *, exclude: Mask | None = None) -> Groups:
-    """The paths that gave an output, grouped by equal bits (all NaNs are equal).
-
-    Which paths stand together does not depend on the order of `outcomes`; how they are listed does.
-
-    Args:
-        outcomes: of the paths.
-        output: the output's name.
-        exclude: True where no rule determines the element.
-    """
-    found: list[tuple[np.ndarray, list[str]]] = []
-    for outcome in outcomes:
-        array = outcome.outputs.get(output)
-        if array is None:
-            continue
-        mask = exclude if exclude is not None and exclude.shape == array.shape else None
-        for representative, paths in found:
-            if same_bits(array, representative, exclude=mask):
-                paths.append(outcome.path)
-                break
-        else:
-            found.append((array, [outcome.path]))
-    return tuple(tuple(paths) for _, paths in found)
 
 
 _TARGETS = ("f64", "strict", "baseline")

@@ -48,12 +48,14 @@ def words(
         who = f"{row.path} ({row.output})" if row.path in several else row.path
         if row.replicas:
             lines.append(f"{who}: {row.replicas}")
-            if row.baseline is not None and not row.baseline.differing:
+            has_more = row.grade != "divergent" if row.path == case.baseline else row.differing
+            if not has_more:
                 continue
         if row.outcome != "ok":
             lines.append(f"{who}: {_failure(row)}")
         elif row.path == case.baseline or row.grade == "mismatched" or row.tolerance_refused:
-            lines.append(f"{who}: {row.grade}: {row.detail}")
+            detail = row.detail.removeprefix(row.replicas).removeprefix("; ")
+            lines.append(f"{who}: {row.grade}: {detail}")
         elif row.output in outputs.get(case.baseline, {}):
             lines.append(f"{who} {_sentence(case, row, rows, outputs, references)}")
         else:
@@ -120,10 +122,11 @@ def _sentence(
     nearer = _nearer(row.f64, other, case.baseline) if inexact else ""
     model = _model(row)
     if row.faithful and row.grade == "equivalent":
-        how = f"as {row.licences} allows" if row.licences else "as another order of summation may"
+        how = f"as {row.licences} allows" if row.licences else "as another correct evaluation may"
         return f"{_distance(row, case.baseline)}, {how}"
     if model is None:
-        declared = _declared(got, baseline, row.output, references, case.baseline)
+        apart = any(r.replicas for r in rows if r.output == row.output)
+        declared = "" if apart else _declared(got, baseline, row.output, references, case.baseline)
         return "; ".join(filter(None, (_distance(row, case.baseline), nearer, declared)))
     declares = f"not what {_narrowest(case) or 'the program'} declares"
     if not nearer:

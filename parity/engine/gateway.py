@@ -106,7 +106,7 @@ class Gateway:
         self._group = execnet.Group()
         try:
             gateway = self._group.makegateway(
-                f"popen//python={setting.python}//execmodel=main_thread_only"
+                f"popen//python={setting.python} -P//execmodel=main_thread_only"
             )
             self._process = gateway._io.popen
             self._channel = gateway.remote_exec(_BOOTSTRAP.format(host=os.getpid()))

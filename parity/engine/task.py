@@ -12,9 +12,10 @@ import numpy as np
 from parity.casefile.case import Case
 from parity.casefile.exactness import exact_until
 from parity.compare.expect import judge
+from parity.compare.groups import groups
 from parity.compare.reference_rows import reference_rows
 from parity.compare.result import CaseResult
-from parity.compare.rows import compare_case, groups
+from parity.compare.rows import compare_case
 from parity.compare.words import words
 from parity.engine.environment import Environment
 from parity.engine.workers import Execution, Workers

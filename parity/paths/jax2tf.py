@@ -48,6 +48,8 @@ class _Jax2tf(Path):
         """See `Path.run`. Proof: the operations that TensorFlow executed, seen while they ran."""
         import tensorflow as tf
 
+        if program.spec.devices > 1 and _is_spread(program):
+            raise Unsupported("TensorFlow runs a program on one device")
         tensors = [tf.constant(array) for array in inputs]
         with probe.stage("convert"), _executed_operations() as operations:
             try:
@@ -202,6 +204,12 @@ def _stablehlo(module: bytes) -> str:
 
     with ir.Context():
         return str(stablehlo.deserialize_portable_artifact(ir.Context.current, module))
+
+
+def _is_spread(program: Program) -> bool:
+    from parity.program.devices import devices
+
+    return devices(program.jaxpr) > 1
 
 
 def _missing(distribution: str) -> bool:

@@ -15,7 +15,7 @@ from jax import lax
 from parity.dtypes import dtype
 from parity.program import ops, source, transforms
 from parity.program.jax_versions import ClosedJaxpr, jaxpr_as_fun
-from parity.program.outputs import OUT, ProgramError, named
+from parity.program.outputs import OUT, NotTaken, ProgramError, named
 from parity.program.parameters import tangents
 from parity.program.precision import precisions, without_precisions
 from parity.program.spec import PROGRAMS, OperandSpec, ProgramSpec
@@ -146,7 +146,12 @@ def _forward(
 
     def forward(inputs: Mapping[str, Any]) -> dict[str, Any]:
         keywords = {"parameters": {n: inputs[n] for n in parameters}} if parameters else {}
-        result = op(*(cast(inputs[name], spec.compute_dtype) for name in taken), **keywords)
+        operands = (cast(inputs[name], spec.compute_dtype) for name in taken)
+        try:
+            result = op(*operands, **keywords)
+        except NotTaken as error:
+            passed = ", ".join(taken)
+            raise ProgramError(f"{error} (the operands are, in order: {passed})") from None
         outputs = {name: cast(out, spec.output_dtype) for name, out in named(result).items()}
         if spec.residual is not None:
             if list(outputs) != [OUT]:

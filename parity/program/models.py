@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -105,6 +106,7 @@ def model(attributes: Mapping[str, Any]) -> Linen | Nnx:
     """
     made = source.function(attributes["module"])
     keywords = source.resolved(attributes.get("kwargs", {}))
+    _check_keywords(attributes["module"], made, keywords)
     how = attributes.get("method", "__call__"), source.resolved(attributes.get("arguments", {}))
 
     def new() -> Any:
@@ -120,8 +122,26 @@ def model(attributes: Mapping[str, Any]) -> Linen | Nnx:
 
 
 def _takes_rngs(made: Callable[..., Any]) -> bool:
+    return "rngs" in _parameters(made)
+
+
+def _parameters(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """What a class or function is made of or takes, by name."""
     made = inspect.unwrap(made)
-    return "rngs" in inspect.signature(made.__init__ if inspect.isclass(made) else made).parameters
+    return inspect.signature(made.__init__ if inspect.isclass(made) else made).parameters
+
+
+def _check_keywords(name: str, made: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    known = dict(_parameters(made))
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    allowed = [one for one in known if one not in ("self", "rngs", "parent")]
+    for keyword in keywords:
+        if keyword not in known:
+            near = difflib.get_close_matches(keyword, allowed, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            what = f"{name} takes no '{keyword}' (it takes {', '.join(allowed)}){hint}"
+            raise ProgramError(what)
 
 
 def flat(tree: Any) -> dict[str, Any]:

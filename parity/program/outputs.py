@@ -17,6 +17,10 @@ class ProgramError(Exception):
     """A program is not what one has to be: says what it did, and what it should do."""
 
 
+class NotTaken(ProgramError):
+    """A function does not take the operands that it is passed."""
+
+
 def named(tree: Any) -> dict[str, Any]:
     """The arrays of a result, by name.
 

@@ -14,6 +14,9 @@ TRANSFORMS = ("forward", "vjp", "jvp", "vmap")
 PROGRAMS = ("callable", "flax", "steps")
 """What stands for an op where a program is more than one."""
 
+CODE = ("callable", "flax")
+"""Those of them that run code which a case names."""
+
 PARAMETERS = "parameters"
 """Stands in `ProgramSpec.gradients` for all parameters of a model."""
 

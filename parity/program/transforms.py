@@ -54,7 +54,11 @@ def cotangents(spec: ProgramSpec, outputs: Arrays) -> dict[str, str | None]:
     for name in given:
         if name not in outputs:
             listed = ", ".join(outputs)
-            raise ProgramError(f"a cotangent is given for {name} (the outputs are {listed})")
+            written = ", ".join(f"{n}: …" for n, out in outputs.items() if _is_inexact(out))
+            raise ProgramError(
+                f"a cotangent is given for {name} (the outputs are {listed}); "
+                f"write cotangents: {{{written}}}"
+            )
     if given:
         return {name: given[name] for name in outputs if name in given}
     floating = {name: out for name, out in outputs.items() if _is_inexact(out)}

@@ -21,6 +21,7 @@ from parity.casefile.case import Case
 from parity.compare.result import CaseResult
 from parity.compare.rows import Row
 from parity.errors import ParityFault
+from parity.program.spec import CODE
 from parity.record.bits import Bits, is_small_reference
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
@@ -42,7 +43,8 @@ NOT_IN_KEY = frozenset(
 `paths` those count that are run."""
 
 REPEATABLE = ("ok", "unsupported", "error")
-"""Outcomes that another run would give again."""
+"""Outcomes that another run would give again; an error only where no code that the case names is
+run, since that may have read what is no part of the key."""
 
 _NOT_KEPT = ("case", "environment", "cached", "status", "because", "link")
 _LOOK_EVERY = 64
@@ -191,7 +193,10 @@ class Cache:
         """
         if any(row.status != "ok" or row.because for row in result.rows):
             raise ParityFault(f"judged rows of {result.case.id} must not be cached")
-        if not all(map(_is_repeatable, (*result.rows, *result.references))):
+        rows = (*result.rows, *result.references)
+        if not all(map(_is_repeatable, rows)):
+            return
+        if result.case.program.op in CODE and any(row.outcome == "error" for row in rows):
             return
         packed = _packed(result)
         differing = _differing(result)

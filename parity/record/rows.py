@@ -77,7 +77,8 @@ def unpack_row(flat: Mapping[str, Any], metrics: Sequence[Metrics]) -> Row:
 
 def _shard(flat: Mapping[str, Any]) -> ShardError:
     known: dict[str, Any] = {
-        name: tuple(of) if type(of) is list else _number(of) for name, of in flat.items()
+        name: tuple(of) if type(of) is list else of if name == "sha256" else _number(of)
+        for name, of in flat.items()
     }
     return ShardError(**known)
 

@@ -22,9 +22,10 @@ from parity.dtypes import DTYPES, DType, FloatFormat, dtype
 from parity.program.precision import precision_name
 from parity.reference import accumulators
 from parity.reference.accumulators import smallest
-from parity.reference.equation import Equation
+from parity.reference.elementwise import holds
+from parity.reference.equation import Equation, declared_dtype
 from parity.reference.rounding import round_to
-from parity.reference.value import Mask, Value
+from parity.reference.value import Mask, Value, parts
 
 TF32 = DType("tf32", "float", 19, FloatFormat(11, -126, (2.0 - 2.0**-10) * 2.0**127))
 
@@ -63,15 +64,28 @@ class Algorithm:
             eqn: a `dot_general` equation.
             values: lhs and rhs.
             rounds: whether operands are split; else the first part is the whole operand and its
-                interval holds what the split one may be.
+                interval holds what the split one may be, which is that if the format holds it.
         """
-        split = [self._split(value, side, rounds) for side, value in enumerate(values)]
+        dtypes = map(declared_dtype, eqn.invars)
+        whole = [h is None or holds(h, d) for h, d in zip(self.operands, dtypes, strict=True)]
+        dropped = (0.0 if any(whole) else self._dropped(), 0.0)
+        split = [
+            self._split(value, side, dropped[side], rounds=rounds, whole=whole[side])
+            for side, value in enumerate(values)
+        ]
         (lhs, rhs), batch = eqn.params["dimension_numbers"]
         axes = [value.point.ndim for value in values]
         numbers = (((*lhs, axes[0]), (*rhs, axes[1])), batch)
         return eqn.replace(params={**eqn.params, "dimension_numbers": numbers}), split
 
-    def _split(self, value: Value, side: int, rounds: bool) -> Value:
+    def _split(
+        self, value: Value, side: int, dropped: float, *, rounds: bool, whole: bool
+    ) -> Value:
+        """The parts of lhs (side 0) or rhs; what is not finite counts in the first product alone.
+
+        Source: XLA puts 0 for a NaN that the other products add up to, triton-lang/triton
+        test/TritonGPU/bf16x3-matmul.mlir.
+        """
         held = self.operands[side]
         numbers = [pair[side] for pair in self.kept]
         count = 1 + max(numbers)
@@ -79,9 +93,10 @@ class Algorithm:
         if rounds and held is not None:
             found = _parts(value.point, held, count)
             point = np.stack([found[number] for number in numbers], axis=-1)
+            point[..., 1:][~np.isfinite(point[..., 1:])] = 0.0
         else:
             point = np.where(np.arange(len(numbers)) == 0, value.point[..., None], 0.0)
-        lo, hi = self._ends(value, held, count, side, rounds)
+        lo, hi = _ends(value, None if whole and not rounds else held, count, dropped, rounds)
         low, high = (point if end is None else point + first * end[..., None] for end in (lo, hi))
 
         def mask(marked: Mask) -> Mask:
@@ -89,33 +104,6 @@ class Algorithm:
 
         unspecified, undecided = mask(value.unspecified), mask(value.undecided)
         return Value(point, low, high, unspecified, undecided, constant=value.constant)
-
-    def _ends(
-        self, value: Value, held: DType | None, count: int, side: int, rounds: bool
-    ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """How far the sum of the parts may lie below and above that of the point's."""
-        dropped = self._dropped() if side == 0 else 0.0
-        if value.exact and (rounds or held is None):
-            return None, None
-        if held is None:
-            return value.lo - value.point, value.hi - value.point
-        if rounds:
-            middle, low, high = (
-                sum(_parts(x, held, count)) for x in (value.point, value.lo, value.hi)
-            )
-            slack = 2 * dropped * value.magnitude
-            return low - middle - slack, high - middle + slack
-        return self._error(value, held, count, dropped)
-
-    def _error(
-        self, value: Value, held: DType, count: int, dropped: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What splitting may change the operand by, and dropped products the result by."""
-        assert held.format is not None
-        size, u = value.magnitude, held.format.unit_roundoff
-        slack = (u**count + dropped) * size + max(smallest(held), smallest(DTYPES["float32"]))
-        slack = np.where(size * (1 + u) >= held.format.max_finite, np.inf, slack)
-        return value.lo - value.point - slack, value.hi - value.point + slack
 
     def _dropped(self) -> float:
         """What the products that are left out are at most, relative to |a||b|.
@@ -129,6 +117,35 @@ class Algorithm:
         parts = range(1 + max(max(pair) for pair in self.kept))
         left_out = [(i, j) for i in parts for j in parts if (i, j) not in self.kept]
         return sum((u * (1 + u)) ** (i + j) for i, j in left_out)
+
+
+def _ends(
+    value: Value, held: DType | None, count: int, dropped: float, rounds: bool
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """How far the sum of the parts may lie below and above that of the point's."""
+    if value.exact and (rounds or held is None):
+        return None, None
+    if held is None:
+        return value.lo - value.point, value.hi - value.point
+    if rounds:
+        middle, low, high = (sum(_parts(x, held, count)) for x in (value.point, value.lo, value.hi))
+        slack = 2 * dropped * value.magnitude
+        return low - middle - slack, high - middle + slack
+    return _error(value, held, count, dropped)
+
+
+def _error(value: Value, held: DType, count: int, dropped: float) -> tuple[np.ndarray, np.ndarray]:
+    """What splitting may change the operand by, and dropped products the result by."""
+    fmt = held.format
+    assert fmt is not None
+    least = max(smallest(held), smallest(DTYPES["float32"]))
+
+    def slack(size: np.ndarray) -> np.ndarray:
+        error = (fmt.unit_roundoff**count + dropped) * size + least
+        return np.where(size * (1 + fmt.unit_roundoff) >= fmt.max_finite, np.inf, error)
+
+    around = parts(slack, value.magnitude)
+    return value.lo - value.point - around, value.hi - value.point + around
 
 
 def _parts(x: np.ndarray, held: DType, count: int) -> list[np.ndarray]:

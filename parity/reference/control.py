@@ -64,8 +64,8 @@ def _while(walk: Walk, eqn: Any, values: list[Value]) -> list[Value]:
     """`lax.while_loop`: as often as the points say.
 
     Where the condition's interval leaves open whether to go on, everything that the body changes is
-    undecided, and unspecified where the condition is. A batch of loops (the condition has an axis for each) goes on while any does, and
-    each keeps what it has from its own end on.
+    undecided, and unspecified where the condition is. A batch of loops (the condition has an axis
+    for each) goes on while any does, and each keeps what it has from its own end on.
     """
     params = eqn.params
     first = params["cond_nconsts"]

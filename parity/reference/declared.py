@@ -15,10 +15,10 @@ from parity.reference.policies import narrow, widen
 from parity.reference.value import Mask, Value, parts
 
 DECLARED = frozenset({
-    "bitcast_convert_type", "clz", "not", "population_count", "random_bits", "random_clone",
-    "random_fold_in", "random_seed", "random_split", "random_unwrap", "random_wrap",
-    "rng_bit_generator", "shift_left", "shift_right_arithmetic", "shift_right_logical",
-    "threefry2x32",
+    "bitcast_convert_type", "clz", "nextafter", "not", "population_count", "random_bits",
+    "random_clone", "random_fold_in", "random_seed", "random_split", "random_unwrap",
+    "random_wrap", "rng_bit_generator", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "threefry2x32",
 })  # fmt: skip
 """Primitives that depend on how wide a value is or on its bits: never evaluated wide."""
 
@@ -69,12 +69,12 @@ def _open(value: Value) -> np.ndarray:
 
 
 def _marks(values: list[Value], masks: list[Any], point: np.ndarray) -> np.ndarray | None:
-    """Marked elements of the operands, one by one where all shapes agree."""
+    """Marked elements of the operands, one by one where all shapes agree or are ()."""
     given = [mask for mask in masks if mask is not None]
     if not any(mask.any() for mask in given):
         return None
-    if all(value.point.shape == point.shape for value in values):
-        return np.asarray(np.logical_or.reduce(given))
+    if all(value.point.shape in (point.shape, ()) for value in values):
+        return np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*given)), point.shape)
     return np.ones(point.shape, bool)
 
 

@@ -288,10 +288,11 @@ def always(equation: Equation) -> bool:
 
 def widens(equation: Equation) -> bool:
     """Whether a conversion goes to a dtype that holds every value of the operand's."""
-    return _holds(equation.declared, equation.operands[0])
+    return holds(equation.declared, equation.operands[0])
 
 
-def _holds(target: DType, source: DType) -> bool:
+def holds(target: DType, source: DType) -> bool:
+    """Whether a floating dtype holds every value of another one."""
     a, b = target.format, source.format
     if a is None or b is None:
         return False

@@ -12,7 +12,7 @@ from parity.dtypes import DType, dtype
 from parity.program.build import Program
 from parity.program.jax_versions import inner_jaxprs
 from parity.program.spec import LICENCES
-from parity.reference import honest
+from parity.reference import honest, implementations
 from parity.reference.algorithms import algorithm_of
 from parity.reference.equation import declared_dtype
 from parity.reference.interpreter import Interpreter
@@ -27,7 +27,7 @@ from parity.reference.policies import (
     narrow,
     widen,
 )
-from parity.reference.value import Value, parts
+from parity.reference.value import Value, parts, union
 from parity.worker.protocol import Enclosure, References, Spread
 
 
@@ -81,7 +81,7 @@ def evaluate(
     truth, _ = it.under(F64)
     strict, noted = it.under(STRICT)
     undecided = {name: v.undecided for name, v in strict.items() if v.undecided is not None}
-    unspecified = {name: v.unspecified for name, v in truth.items() if v.unspecified is not None}
+    both = {name: union([truth[name].unspecified, strict[name].unspecified]) for name in truth}
     return References(
         f64={name: _accuracy(value) for name, value in truth.items()},
         strict=it.narrowed(strict),
@@ -92,7 +92,8 @@ def evaluate(
         models={model.name: it.enclosures(model) for model in _models(it, noted)},
         honest=_honest(it, strict) if noted.reordered else {},
         jolted=_spread(it, strict, STRICT.jolted()) if noted.reordered else {},
-        unspecified=unspecified,
+        erring=_erring(it, strict) if noted.reordered and noted.erred else {},
+        unspecified={name: mask for name, mask in both.items() if mask is not None},
         undecided=undecided,
         estimated=tuple(sorted(noted.estimated)),
         notes=_notes(it, noted),
@@ -121,21 +122,36 @@ def _combinations(granted: set[str]) -> list[tuple[str, ...]]:
 
 def _honest(it: _Evaluation, strict: Mapping[str, Value]) -> dict[str, dict[str, Spread]]:
     """By output and order: how far adding in that order leads from `strict`."""
+    return _spreads(it, strict, {order: STRICT.adding(order) for order in honest.ORDERS})
+
+
+def _erring(it: _Evaluation, strict: Mapping[str, Value]) -> dict[str, dict[str, Spread]]:
+    """By output and direction: how far stated errors of functions lead from `strict`."""
+    policies = {way: STRICT.erring(way) for way in implementations.DIRECTIONS}
+    return _spreads(it, strict, policies)
+
+
+def _spreads(
+    it: _Evaluation, strict: Mapping[str, Value], policies: Mapping[str, Policy]
+) -> dict[str, dict[str, Spread]]:
     found: dict[str, dict[str, Spread]] = {}
-    for order in honest.ORDERS:
-        for name, spread in _spread(it, strict, STRICT.adding(order)).items():
-            found.setdefault(name, {})[order] = spread
+    for key, policy in policies.items():
+        for name, spread in _spread(it, strict, policy).items():
+            found.setdefault(name, {})[key] = spread
     return found
 
 
 def _spread(it: _Evaluation, strict: Mapping[str, Value], policy: Policy) -> dict[str, Spread]:
-    """By floating output: how far a policy leads from `strict`."""
+    """By floating output: how far a policy leads from `strict` in its decided elements."""
     found = {}
     for name, value in it.under(policy)[0].items():
         if value.point.dtype.kind not in "fc":
             continue
         with np.errstate(all="ignore"):
             distance = (value.point - strict[name].point).reshape(-1)
+        undecided = strict[name].undecided
+        if undecided is not None:
+            distance = distance[~np.broadcast_to(undecided, value.point.shape).reshape(-1)]
         kept = distance.view(np.float64)  # real and imaginary parts apart
         kept = kept[np.isfinite(kept)]
         if kept.size:

@@ -34,9 +34,7 @@ def _gather(eqn: Any, values: list[Value]) -> list[Value]:
     if (source < 0).any():
         fill = Value.exactly(np.full(1, _fill(eqn), operand.point.dtype), constant=True)
     unspecified = positions.per_window(indices.unspecified, source.shape, window)
-    return [
-        picked([operand], source, fill=fill, undecided=undecided, unspecified=unspecified)
-    ]
+    return [picked([operand], source, fill=fill, undecided=undecided, unspecified=unspecified)]
 
 
 def _fill(eqn: Any) -> Any:

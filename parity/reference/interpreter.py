@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.dtypes import DType
 from parity.program import jax_versions
-from parity.reference import algorithms, bounds, declared, honest, sums, wider
+from parity.reference import algorithms, bounds, declared, honest, implementations, sums, wider
 from parity.reference.accumulators import FLUSHING
 from parity.reference.bounds import Bound
 from parity.reference.control import CONTROL
@@ -49,16 +49,19 @@ class Interpreter:
         granted: licences that had something to apply to.
         not_wider: names of float64 primitives that were evaluated in plain float64.
         reordered: whether a sum had an order to choose.
+        erred: whether a function's implementation may add an error of its own.
         subnormal: whether an operand or result of a flushing dtype has subnormal elements.
         overflows: a sentence for each rounding that makes a finite value NaN or infinite.
     """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._seeds: dict[Any, int] = {}
         self.estimated: set[str] = set()
         self.granted: set[str] = set()
         self.not_wider: set[str] = set()
         self.reordered = False
+        self.erred = False
         self.subnormal = False
         self.overflows: list[str] = []
 
@@ -152,6 +155,9 @@ class Interpreter:
         bound = bounds.bound_of(equation)
         if self._policy.jolts and name in honest.REORDERED and dtype.is_inexact:
             point = point + _random_signs(point) * sums.one_rounding(equation)
+        if self._policy.errs is not None and implementations.errs(bound, equation):
+            seed = self._seeds.setdefault(eqn.outvars[index], len(self._seeds))
+            point = implementations.off(bound, equation, self._policy.errs, seed)
         lo = hi = point
         if self._policy.encloses:
             lo, hi = bounds.enclose(bound, equation)
@@ -160,9 +166,11 @@ class Interpreter:
         of_input = any(value.given for value in values)
         held = algorithms.narrower_accumulator(equation)
         ends = (point, lo, hi) if held is None else self._policy.finish(name, point, lo, hi, held)
-        finished = self._policy.finish(
-            name, *ends, dtype, of_input=of_input, exact=bound.exact(equation)
-        )
+        finished = ends
+        if not jax_versions.is_key(eqn.outvars[index].aval):
+            finished = self._policy.finish(
+                name, *ends, dtype, of_input=of_input, exact=bound.exact(equation)
+            )
         self._note_subnormal(finished[0], dtype)
         self._note_overflow(name, point, finished[0], dtype)
         loose = None
@@ -229,6 +237,8 @@ class Interpreter:
             self.estimated.add(name)
         if name in honest.REORDERED and equation.declared.is_inexact and not exact:
             self.reordered = True
+        if implementations.errs(bound, equation):
+            self.erred = True
         if bound.expanded(equation):
             self.granted.add("expansion")
         if name == "div" and reciprocal(equation):

@@ -40,6 +40,8 @@ class Policy:
         order: in which order contractions are added in their accumulator's dtype (`honest`), or
             None for one exact sum, rounded once.
         jolts: whether each sum is off by one rounding error of the largest size and random sign.
+        errs: in which direction each function is off by all that its implementation may add
+            (`implementations`), or None.
         encloses: whether intervals are computed at all.
         flushes: whether subnormal values of a flushing dtype become zero, operands included.
     """
@@ -53,6 +55,7 @@ class Policy:
     licences: frozenset[str] = frozenset()
     order: str | None = None
     jolts: bool = False
+    errs: str | None = None
     encloses: bool = True
     flushes: bool = False
 
@@ -72,6 +75,10 @@ class Policy:
     def jolted(self) -> Policy:
         """The same model, without intervals, with one rounding error in each sum."""
         return dataclasses.replace(self, jolts=True, encloses=False)
+
+    def erring(self, direction: str) -> Policy:
+        """The same model, without intervals, with each function as far off as stated."""
+        return dataclasses.replace(self, errs=direction, encloses=False)
 
     def format_of(self, primitive: str, declared: DType, *, of_input: bool) -> DType:
         """The dtype that the model rounds an equation's result to."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from parity.reference.equation import declared_dtype
+from parity.reference.ieee import Extreme
 from parity.reference.positions import taps
 from parity.reference.value import Mask, Value, picked
 
@@ -20,7 +21,7 @@ def window_sum(eqn: Any, x: np.ndarray) -> np.ndarray:
     return total
 
 
-def window_extreme(which: np.ufunc, sign: int) -> Any:
+def window_extreme(which: Extreme, sign: int) -> Any:
     """`lax.reduce_window` with maximum (sign 1) or minimum (sign -1)."""
 
     def rule(eqn: Any, x: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from parity.dtypes import dtype
 from parity.reference import kernels, pooling
 from parity.reference.equation import declared_dtype
+from parity.reference.ieee import MAXIMUM, MINIMUM, Extreme
 from parity.reference.positions import of_windows, ranked, scatter_window
 
 Rule = Callable[..., np.ndarray]
@@ -129,7 +130,9 @@ def _iota(eqn: Any) -> np.ndarray:
 
 def _select_n(eqn: Any, which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
     index = np.broadcast_to(which.astype(np.int64), cases[0].shape)
-    return np.choose(index, cases) if len(cases) <= 32 else np.stack(cases)[index]
+    found = np.choose(index, cases) if len(cases) <= 32 else np.stack(cases)[index]
+    whole = any(case.dtype == object for case in cases)  # NumPy gives one of these as no array
+    return np.asarray(found, object if whole else None)
 
 
 def _same(eqn: Any, x: np.ndarray) -> np.ndarray:
@@ -167,7 +170,7 @@ def _reduction(function: np.ufunc) -> Rule:
     return lambda eqn, x: np.asarray(function.reduce(x, axis=tuple(eqn.params["axes"])))
 
 
-def _extreme(function: np.ufunc, sign: int) -> Rule:
+def _extreme(function: Extreme, sign: int) -> Rule:
     """A maximum (sign 1) or minimum (sign -1) over axes, which may be empty."""
 
     def rule(eqn: Any, x: np.ndarray) -> np.ndarray:
@@ -177,7 +180,7 @@ def _extreme(function: np.ufunc, sign: int) -> Rule:
     return rule
 
 
-def _scattered(function: np.ufunc) -> Rule:
+def _scattered(function: Callable[..., np.ndarray]) -> Rule:
     """scatter-add and the like: update after update, those outside left out."""
 
     def rule(eqn: Any, operand: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
@@ -213,7 +216,7 @@ def _round(eqn: Any, x: np.ndarray) -> np.ndarray:
 
 
 def _clamp(eqn: Any, low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.asarray(np.minimum(np.maximum(x, low), high))
+    return MINIMUM(MAXIMUM(x, low), high)
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
@@ -260,8 +263,8 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "imag": _plain(np.imag),
     "le": _plain(np.less_equal),
     "lt": _plain(np.less),
-    "max": _plain(np.maximum),
-    "min": _plain(np.minimum),
+    "max": _plain(MAXIMUM),
+    "min": _plain(MINIMUM),
     "mul": _integer_aware(np.multiply),
     "ne": _plain(np.not_equal),
     "neg": _integer_aware(np.negative),
@@ -274,7 +277,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
 ELEMENTWISE_BY_JAX = {
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e", "bessel_i1e",
     "cbrt", "cosh", "digamma", "erf", "erf_inv", "erfc", "igamma", "igammac",
-    "lgamma", "nextafter", "polygamma", "pow",
+    "lgamma", "polygamma", "pow",
     "reduce_precision", "rem", "sinh", "tan", "xor", "zeta",
 }  # fmt: skip
 """Primitives without a rule that treat each element apart."""
@@ -283,24 +286,24 @@ RULES: Mapping[str, Rule] = {
     **CONTRACTIONS,
     **ELEMENTWISE,
     "cumlogsumexp": _cumulative(np.logaddexp.accumulate),
-    "cummax": _cumulative(np.maximum.accumulate),
-    "cummin": _cumulative(np.minimum.accumulate),
+    "cummax": _cumulative(MAXIMUM.accumulate),
+    "cummin": _cumulative(MINIMUM.accumulate),
     "cumprod": _cumulative(np.cumprod),
     "cumsum": _cumulative(np.cumsum),
     "iota": _iota,
     "reduce_and": _reduction(np.bitwise_and),
-    "reduce_max": _extreme(np.maximum, 1),
-    "reduce_min": _extreme(np.minimum, -1),
+    "reduce_max": _extreme(MAXIMUM, 1),
+    "reduce_min": _extreme(MINIMUM, -1),
     "reduce_or": _reduction(np.bitwise_or),
     "reduce_prod": _reduction(np.multiply),
     "reduce_sum": _reduce_sum,
-    "reduce_window_max": pooling.window_extreme(np.maximum, 1),
-    "reduce_window_min": pooling.window_extreme(np.minimum, -1),
+    "reduce_window_max": pooling.window_extreme(MAXIMUM, 1),
+    "reduce_window_min": pooling.window_extreme(MINIMUM, -1),
     "reduce_window_sum": pooling.window_sum,
     "reduce_xor": _reduction(np.bitwise_xor),
     "scatter-add": _scattered(np.add),
-    "scatter-max": _scattered(np.maximum),
-    "scatter-min": _scattered(np.minimum),
+    "scatter-max": _scattered(MAXIMUM),
+    "scatter-min": _scattered(MINIMUM),
     "scatter-mul": _scattered(np.multiply),
     "select_and_scatter_add": pooling.scatter_choice,
 }

@@ -20,6 +20,7 @@ from jax import lax
 
 from parity.program import jax_versions
 from parity.reference.control import Walk
+from parity.reference.policies import F64
 from parity.reference.value import Value, parts
 
 _SUMS = frozenset({"psum", "psum2", "psum_invariant"})
@@ -30,10 +31,18 @@ _MARKS = frozenset({"pvary", "pbroadcast", "pcast"})
 def shard_map(walk: Walk, eqn: Any, values: list[Value]) -> list[Value]:
     """The outputs of one `shard_map`; of what is replicated, the first device's.
 
-    Where devices that should have the same have something else, the interval holds all of it.
+    Where the same number is rounded otherwise on another device, the interval holds that, too. An
+    element that is another number even without roundings is no answer of the first device's.
     """
+    from parity.reference.interpreter import Interpreter
+
     shapes = [jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype) for var in eqn.invars]
-    return list(map(_of_any_device, walk(jax.make_jaxpr(_unsharded(eqn))(*shapes), values)))
+    closed = jax.make_jaxpr(_unsharded(eqn))(*shapes)
+    found = walk(closed, values)
+    if all(map(_is_replicated, found)):
+        return [value.at(0) for value in found]
+    truth = Interpreter(F64).walk(closed, [Value.exactly(value.point) for value in values])
+    return list(map(_of_any_device, found, truth))
 
 
 def over_positions(walk: Walk, eqn: Any, values: list[Value]) -> list[Value]:
@@ -43,18 +52,40 @@ def over_positions(walk: Walk, eqn: Any, values: list[Value]) -> list[Value]:
     return walk(jax.make_jaxpr(lambda *xs: [reduction(x, eqn.params) for x in xs])(*shapes), values)
 
 
-def _of_any_device(value: Value) -> Value:
-    """[replicas, whole] as [whole]."""
+def _is_replicated(value: Value) -> bool:
+    """Whether every device has the same; [replicas, whole]."""
+    arrays = value.point, value.lo, value.hi, value.unspecified, value.undecided
+    return all(bool(((x == x[:1]) | (x != x)).all()) for x in arrays if x is not None)
+
+
+def _of_any_device(value: Value, truth: Value) -> Value:
+    """[replicas, whole] as [whole].
+
+    Args:
+        value: of each device.
+        truth: the same without roundings, with the bound of an evaluation that rounds.
+    """
     first = value.at(0)
-    if value.exact and (value.point == first.point).all():
-        return first
+    alike = _within(truth.point, truth.at(0))
+
+    def reach(extreme: Callable[..., np.ndarray], ends: np.ndarray, own: np.ndarray) -> np.ndarray:
+        return parts(lambda x, y: extreme(np.where(alike, x, y), axis=0), ends, own[None])
+
     return dataclasses.replace(
         first,
-        lo=parts(lambda end: end.min(axis=0), value.lo),
-        hi=parts(lambda end: end.max(axis=0), value.hi),
+        lo=reach(np.min, value.lo, first.lo),
+        hi=reach(np.max, value.hi, first.hi),
         unspecified=None if value.unspecified is None else np.any(value.unspecified, axis=0),
         undecided=None if value.undecided is None else np.any(value.undecided, axis=0),
     )
+
+
+def _within(points: np.ndarray, value: Value) -> np.ndarray:
+    """Which elements of [replicas, whole] lie in a value's interval, of complex ones both parts."""
+    inside = parts(lambda x, low, high: (low <= x) & (x <= high), points, value.lo, value.hi)
+    if points.dtype.kind == "c":
+        inside = (inside.real != 0) & (inside.imag != 0)
+    return np.asarray((inside != 0) | (points == value.point))
 
 
 def _unsharded(eqn: Any) -> Any:
@@ -145,8 +176,8 @@ def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
             found = given
         elif name in _SUMS:
             found = [_sum(x, eqn.params) for x in given]
-        elif name == "ppermute":
-            found = _ppermute(eqn, given)
+        elif name in _OVER_AXES:
+            found = _OVER_AXES[name](eqn, given)
         elif name in _BODIES:
             found = _BODIES[name](eqn.params, given)
         else:
@@ -200,14 +231,16 @@ _BODIES: Mapping[str, Callable[[Mapping[str, Any], list[Any]], list[Any]]] = {
 
 
 def _ppermute(eqn: Any, given: list[Any]) -> list[Any]:
-    """Where a device receives nothing it has zeros, which vmap's own rule does not know."""
-    named, pairs = eqn.params["axis_name"], eqn.params["perm"]
-    axes = named if isinstance(named, tuple) else (named,)
+    """Where a device receives nothing it has zeros, which vmap's own rule does not know.
+
+    Of several axes JAX numbers the devices in the order of the mesh, not in that of the axes.
+    """
+    axes, pairs = _axes(eqn), eqn.params["perm"]
+    if len(axes) > 1:
+        raise NotImplementedError("a ppermute over several axes")
     size = lax.psum(1, axes)
     if len(pairs) == size:
         return jax_versions.bind(eqn, given)
-    if len(axes) > 1:
-        raise NotImplementedError("a ppermute over several axes in which not every device receives")
     senders = np.full(size, -1)
     for source, into in pairs:
         senders[into] = source
@@ -217,6 +250,52 @@ def _ppermute(eqn: Any, given: list[Any]) -> list[Any]:
     return [
         lax.select(lax.full_like(x, sender >= 0, bool), x, lax.full_like(x, 0)) for x in received
     ]
+
+
+def _axes(eqn: Any) -> tuple[Any, ...]:
+    named = eqn.params["axis_name"]
+    return named if isinstance(named, tuple) else (named,)
+
+
+def _gathered(array: Any, axes: Sequence[Any], at: int) -> Any:
+    """What all devices have, along a new axis; of several mesh axes the first is the slowest."""
+    for axis in reversed(axes):
+        array = lax.all_gather(array, axis, axis=at)
+    shape = array.shape
+    return lax.reshape(array, (*shape[:at], lax.psum(1, axes), *shape[at + len(axes) :]))
+
+
+def _all_gather(eqn: Any, given: list[Any]) -> list[Any]:
+    """Over several axes at once, which vmap's own rule does not know."""
+    axes, at = _axes(eqn), eqn.params["all_gather_dimension"]
+    if len(axes) == 1 or eqn.params["axis_index_groups"] is not None:
+        return jax_versions.bind(eqn, given)
+    if not eqn.params["tiled"]:
+        return [_gathered(x, axes, at) for x in given]
+    return [lax.collapse(_gathered(x, axes, at), at, at + 2) for x in given]
+
+
+def _reduce_scatter(eqn: Any, given: list[Any]) -> list[Any]:
+    """Over several axes at once: of one sum each device's part."""
+    axes, at = _axes(eqn), eqn.params["scatter_dimension"]
+    if len(axes) == 1 or eqn.params["axis_index_groups"] is not None:
+        return jax_versions.bind(eqn, given)
+    here, size = lax.axis_index(axes), lax.psum(1, axes)
+    totals = [_sum(x, {"axes": axes}) for x in given]
+    if not eqn.params["tiled"]:
+        return [lax.dynamic_index_in_dim(x, here, at, keepdims=False) for x in totals]
+    lengths = [x.shape[at] // size for x in totals]
+    pairs = zip(totals, lengths, strict=True)
+    return [lax.dynamic_slice_in_dim(x, here * length, length, at) for x, length in pairs]
+
+
+_OVER_AXES: Mapping[str, Callable[[Any, list[Any]], list[Any]]] = {
+    "all_gather": _all_gather,
+    "all_gather_invariant": _all_gather,
+    "ppermute": _ppermute,
+    "reduce_scatter": _reduce_scatter,
+}
+"""Collectives of which vmap's own rules know only some."""
 
 
 def _sum(array: Any, params: Mapping[str, Any]) -> Any:

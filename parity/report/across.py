@@ -7,6 +7,7 @@ which dtype, whether as declared, with what dots, and what precision a dot deliv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ from parity.compare.result import CaseResult
 from parity.compare.rows import Row
 from parity.report.columns import Column, layout
 from parity.report.numbers import metric
-from parity.report.table import verdict_of
+from parity.report.table import folded, verdict_of
 
 MOST = 400
 """Of a file with more lines than this nothing is shown side by side."""
@@ -27,6 +28,9 @@ MOST = 400
 _LONGEST = 90
 _TELLING = 0.01
 """Share by which an error must be smaller than another for its way to be called closer."""
+
+_REFUSED = "is not supported|[Uu]nsupported"
+"""What JAX and jax2tf say of a precision that a backend lacks."""
 
 _FAITHFUL = {None: "", True: "yes", False: "no"}
 
@@ -48,6 +52,7 @@ class Way:
         named: the bits that the algorithm's name says.
         dots: how many dots of which dtypes the program has.
         remark: what is to be said of it.
+        replicas: in how many elements the devices disagree that should have the same.
         closest: whether it is closer to float64 than another way by more than a hundredth, and no
             other is closer than it.
     """
@@ -64,6 +69,7 @@ class Way:
     named: int | None = None
     dots: str = ""
     remark: str = ""
+    replicas: str = ""
     closest: bool = False
 
 
@@ -144,19 +150,15 @@ def across_lines(across: Across, width: int | None) -> Iterator[Text]:
         title = Text("side by side", style="bold")
         title.append(f"  {comparison.title}" if comparison.title else "", style="dim")
         yield title
-        yield from layout(_columns(comparison.ways), width, indent=2)
+        yield from _lines(comparison.ways, width)
+        for line in _dots(comparison.ways):
+            yield from folded(Text(line), width)
         yield from (Text(f"  {note}", style="yellow") for note in comparison.notes)
 
 
 def table(ways: Sequence[Way]) -> list[dict[str, str]]:
-    """What is shown of each way, by heading, without the headings under which nothing stands.
-
-    The dots of a program stand once.
-    """
+    """What is shown of each way, by heading, without the headings under which nothing stands."""
     shown = list(map(_cells, ways))
-    for line, way, before in zip(shown[1:], ways[1:], ways, strict=False):
-        if (way.case, way.dots) == (before.case, before.dots):
-            line["dots"] = ""
     several = len({way.output for way in ways if way.output}) > 1
     heads = [
         head
@@ -164,6 +166,26 @@ def table(ways: Sequence[Way]) -> list[dict[str, str]]:
         if any(line[head] for line in shown) and (several or head != "output")
     ]
     return [{head: line[head] for head in heads} for line in shown]
+
+
+def _lines(ways: Sequence[Way], width: int | None) -> list[Text]:
+    """The table but for the dots; where it is cut into blocks, with a number for each row."""
+    columns = [column for column in _columns(ways) if column.head[1] != "dots"]
+    whole = layout(columns, None, indent=2)
+    if width is None or max(line.cell_len for line in whole) <= width:
+        return whole
+    numbers = Column(("", "row"), [Text(str(1 + at)) for at in range(len(ways))], right=True)
+    naming = [column for column in columns if column.head[1] in ("program", "output")]
+    return layout([numbers, *columns], width, indent=2, naming=1 + len(naming))
+
+
+def _dots(ways: Sequence[Way]) -> Iterator[str]:
+    """`dots of x, y: 2 float32·float32 -> float32`, a line for the programs that have the same."""
+    alike: dict[str, dict[str, None]] = {}
+    for way in ways:
+        if way.dots:
+            alike.setdefault(way.dots, {})[way.label] = None
+    yield from (f"dots of {', '.join(labels)}: {dots}" for dots, labels in alike.items())
 
 
 def _columns(ways: Sequence[Way]) -> list[Column]:
@@ -199,7 +221,7 @@ def _ways(result: CaseResult) -> Iterator[Way]:
     """A line for each output and bits, one for each failure."""
     alike: dict[tuple[Any, ...], list[Row]] = {}
     for row in result.rows:
-        said = row.sha256 or (row.outcome, row.error_type, row.message or row.detail)
+        said = row.bits or (row.outcome, row.error_type, row.message or row.detail)
         alike.setdefault((row.output, said), []).append(row)
     for (output, _), rows in alike.items():
         one = rows[0]
@@ -216,6 +238,7 @@ def _ways(result: CaseResult) -> Iterator[Way]:
             named=one.named,
             dots=one.evidence.get("dots", ""),
             remark=_remark(one),
+            replicas=one.replicas,
         )
 
 
@@ -228,13 +251,25 @@ def _verdict(rows: Sequence[Row]) -> str:
     if len(verdicts) > 1 and rows[0].outcome == "ok":
         verdicts.pop("identical", None)
     first, *others = verdicts
-    return ", ".join((first, *(one.removeprefix("error at ") for one in others)))
+    verdict = ", ".join((first, *(one.removeprefix("error at ") for one in others)))
+    return f"unsupported ({verdict})" if _is_unsupported(rows[0]) else verdict
+
+
+def _is_unsupported(row: Row) -> bool:
+    """Whether JAX itself refuses what is asked for.
+
+    The outcome of such a row is an error, which a case has to expect: that it is gone is news.
+    """
+    said = f"{row.error_type}: {row.message}"
+    return row.outcome == "error" and re.search(_REFUSED, said) is not None
 
 
 def _remark(row: Row) -> str:
     if row.outcome != "ok":
         said = first_line(row.detail)
         return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+    if row.replicas:
+        return row.replicas
     idle = row.evidence.get("no_effect", "")
     if row.named is None or row.delivered is None:
         return idle
@@ -265,7 +300,8 @@ def _closest(ways: Sequence[Way]) -> Iterator[Way]:
         least = min(known, default=0.0)
         told = max(known, default=0.0) > least * (1 + _TELLING)
         is_least = way.rms_rel is not None and way.rms_rel <= least * (1 + _TELLING)
-        yield replace(way, closest=told and is_least)
+        is_one_answer = not way.replicas or way.faithful == "yes"
+        yield replace(way, closest=told and is_least and is_one_answer)
 
 
 def _not_monotone(precisions: dict[str, list[tuple[str, int, float]]]) -> Iterator[str]:

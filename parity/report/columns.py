@@ -42,17 +42,20 @@ class Column:
             yield padded
 
 
-def layout(columns: Sequence[Column], width: int | None, *, indent: int = 0) -> list[Text]:
+def layout(
+    columns: Sequence[Column], width: int | None, *, indent: int = 0, naming: int = 1
+) -> list[Text]:
     """The lines of a table.
 
     Args:
-        columns: the first one names the rows and stands in every block.
-        width: terminal cells to a line, None for no limit. A line is longer only where the first
-            column and a single other one do not fit.
+        columns: the first ones name the rows and stand in every block.
+        width: terminal cells to a line, None for no limit. A line is longer only where those and a
+            single other one do not fit.
         indent: spaces before each line.
+        naming: how many columns name the rows.
     """
     lines: list[Text] = []
-    for block in _blocks(columns, None if width is None else width - indent):
+    for block in _blocks(columns, None if width is None else width - indent, naming):
         if lines:
             lines.append(Text())
         for cells in zip(*(column.lines() for column in block), strict=True):
@@ -63,10 +66,10 @@ def layout(columns: Sequence[Column], width: int | None, *, indent: int = 0) -> 
     return lines
 
 
-def _blocks(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
-    """Columns that fit beside the first; neighbours with the same second heading stay together."""
-    first, *others = columns
-    blocks: list[list[Column]] = [[first]]
+def _blocks(columns: Sequence[Column], width: int | None, naming: int) -> list[list[Column]]:
+    """Columns that fit beside the naming ones; neighbours with one second heading stay together."""
+    first, others = list(columns[:naming]), columns[naming:]
+    blocks: list[list[Column]] = [first.copy()]
 
     def fits(more: Sequence[Column]) -> bool:
         taken = sum(column.width for column in (*blocks[-1], *more))
@@ -74,10 +77,10 @@ def _blocks(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
 
     for _, group in groupby(others, key=lambda column: column.head[1]):
         members = list(group)
-        if not fits(members) and len(blocks[-1]) > 1:
-            blocks.append([first])
+        if not fits(members) and len(blocks[-1]) > naming:
+            blocks.append(first.copy())
         for column in members:
-            if not fits([column]) and len(blocks[-1]) > 1:
-                blocks.append([first])
+            if not fits([column]) and len(blocks[-1]) > naming:
+                blocks.append(first.copy())
             blocks[-1].append(column)
     return blocks

@@ -13,7 +13,7 @@ from parity.report.across import Across, table
 from parity.report.markdown import code, escaped, link, table_line
 from parity.report.numbers import metric, plural
 from parity.report.summary import Alike, Tally, badness, counts, finding, headline
-from parity.report.table import equal_bits, is_fine, verdict_of
+from parity.report.table import equal_bits, is_fine, merged, verdict_of
 
 if TYPE_CHECKING:
     from parity.compare.result import CaseResult
@@ -261,7 +261,7 @@ def _case(result: CaseResult, *, several: bool) -> str:
     text = f"\n### {code(result.case.id)}{where}\n"
     text += "\n" + table_line(_COLUMNS) + table_line(["---"] * len(_COLUMNS))
     text += "".join(table_line(_cells(row)) for row in shown)
-    words = [escaped(word) for word in (*equal_bits(result), *result.words)]
+    words = [escaped(word) for word in (*equal_bits(result), *merged(result.words))]
     if rest:
         counted = Counter(map(verdict_of, rest)).most_common()
         more = ", ".join(f"{count} {verdict}" for verdict, count in counted)

@@ -114,7 +114,7 @@ class Tally:
     failing_rows: int = 0
     failing_cases: int = 0
     first: str | None = None
-    noteworthy: str | None = None
+    noteworthy: Row | None = None
     alike: dict[tuple[str, ...], Alike] = field(default_factory=dict)
     expected: dict[tuple[object, ...], Row] = field(default_factory=dict)
     unsupported: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -131,8 +131,9 @@ class Tally:
         self.unsupported.update(dict.fromkeys(unsupported).keys())
         for row in rows:
             self._add(row)
-            if self.noteworthy is None and not is_fine(row):
-                self.noteworthy = case
+            worst = self.noteworthy
+            if not is_fine(row) and (worst is None or badness(row) < badness(worst)):
+                self.noteworthy = row
 
     def _add(self, row: Row) -> None:
         self.rows += 1
@@ -279,7 +280,7 @@ def last_line(result: RunResult, tally: Tally, worst: str | None) -> Text:
     if result.interrupted:
         line.append(f" after {_how_far(result)}")
     line.append(f" | record: {result.record or 'none (--out DIR keeps one)'}")
-    case = worst or tally.noteworthy or tally.first
+    case = worst or (tally.noteworthy.case if tally.noteworthy else tally.first)
     if case is not None:
         command = ["parity", "run", case, *_where_again(result)]
         if result.record is not None:

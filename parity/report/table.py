@@ -72,12 +72,12 @@ def side_by_side(results: Sequence[CaseResult]) -> CaseResult:
     """
     if len(results) == 1:
         return results[0]
-    by_bits: dict[str, dict[str, list[str]]] = {}
+    by_bits: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for result in results:
         for row in result.rows:
-            if row.sha256 is not None:
+            if row.bits is not None:
                 alike = by_bits.setdefault(row.output, {})
-                alike.setdefault(row.sha256, []).append(f"{result.environment} {row.path}")
+                alike.setdefault(row.bits, []).append(f"{result.environment} {row.path}")
     return CaseResult(
         results[0].case,
         ", ".join(result.environment for result in results),
@@ -127,14 +127,17 @@ def _columns(result: CaseResult) -> list[Column]:
     is_baseline = [row.path == result.case.baseline for row in rows]
     several = len({row.environment for row in rows}) > 1
     names = [_who(row, several=several) for row in rows]
-    if len({row.output for row in rows if row.output}) > 1:  # in every block, to tell rows apart
+    named = len({row.output for row in rows if row.output}) > 1
+    if named:  # in every block, to tell rows apart
         names = [
             " ".join(filter(None, (who, r.output))) for who, r in zip(names, rows, strict=True)
         ]
-    columns = [Column(("", "path"), [Text(name) for name in names])]
+    columns = [Column(("path", "and output") if named else ("", "path"), list(map(Text, names)))]
     kinds = dict.fromkeys(_kind(row) for row in result.rows if row.dtype)
     if len(kinds) > 1:
-        columns.append(Column(("", "output"), [Text(_kind(r) if r.dtype else "") for r in rows]))
+        columns.append(
+            Column(("dtype", "and shape"), [Text(_kind(r) if r.dtype else "") for r in rows])
+        )
     columns += [
         Column(("", "status"), [_status(row) for row in rows]),
         Column(("", "grade"), [_grade(row, result) for row in rows]),
@@ -236,13 +239,13 @@ def equal_bits(result: CaseResult) -> Iterator[str]:
     """The paths grouped by equal bits, a line for each output; `strict` stands among its equals."""
     for output, groups in result.groups.items():
         declared = {
-            row.sha256 for row in result.references if (row.path, row.output) == ("strict", output)
+            row.bits for row in result.references if (row.path, row.output) == ("strict", output)
         }
         several = len({row.environment for row in result.rows}) > 1
         faithful = {
             _who(row, several=several)
             for row in result.rows
-            if row.output == output and row.sha256 in declared
+            if row.output == output and row.bits in declared
         }
         sets = [(*g, "strict") if faithful.intersection(g) else g for g in groups]
         shown = " ".join("{" + ", ".join(paths) + "}" for paths in sets)
@@ -255,12 +258,7 @@ def _notes(result: CaseResult) -> Iterator[Text]:
     """The lines below the table."""
     for line in equal_bits(result):
         yield Text(line)
-    doubts = [
-        f"{row.path}: {row.detail}"
-        for row in result.rows
-        if row.grade == "identical" and row.detail and row.status != "stale"
-    ]
-    for line in merged([*doubts, *result.words]):
+    for line in merged([*_doubts(result), *result.words]):
         yield Text(line)
     for row in result.rows:
         if row.status == "stale":
@@ -272,6 +270,18 @@ def _notes(result: CaseResult) -> Iterator[Text]:
         yield Text(f"no reference {line}", style=STYLES["expected"])
     for note in result.notes:
         yield Text(f"reference: {note}", style="dim")
+
+
+def _doubts(result: CaseResult) -> Iterator[str]:
+    """What is to be said of rows that are identical; of which outputs, where there are several."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in result.rows:
+        if row.grade == "identical" and row.detail and row.status != "stale":
+            alike.setdefault((row.path, row.detail), []).append(row.output)
+    several = len({row.output for row in result.rows if row.output}) > 1
+    for (path, detail), outputs in alike.items():
+        which = f" ({', '.join(outputs)})" if several else ""
+        yield f"{path}{which}: {detail}"
 
 
 def merged(lines: Iterable[str]) -> Iterator[str]:

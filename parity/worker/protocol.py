@@ -142,6 +142,9 @@ class References:
             sum has an order to choose.
         jolted: by output, how far a single rounding error in each sum, u·Σ|a||b| in size and of
             random sign, leads from `strict`; absent likewise.
+        erring: by output and direction, how far results that are all as far off as their
+            implementation is stated to be, sums apart, lead from `strict`; absent likewise, and
+            where no result may be off.
         unspecified: boolean masks of the elements that no rule determines (an implicit zero times
             a non-finite value); absent where there are none.
         undecided: boolean masks of the elements that depend on a comparison, an index or a
@@ -157,6 +160,7 @@ class References:
     models: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
     honest: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)
     jolted: Mapping[str, Spread] = field(default_factory=dict)
+    erring: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)
     unspecified: Mapping[str, np.ndarray] = field(default_factory=dict)
     undecided: Mapping[str, np.ndarray] = field(default_factory=dict)
     estimated: tuple[str, ...] = ()
@@ -253,11 +257,9 @@ def pack_references(found: References, folder: str | None = None) -> dict[str, A
         "strict": enclosures(found.strict),
         "licensed": {name: enclosures(of) for name, of in found.licensed.items()},
         "models": {name: enclosures(of) for name, of in found.models.items()},
-        "honest": {
-            name: {order: tuple(one) for order, one in orders.items()}
-            for name, orders in found.honest.items()
-        },
+        "honest": _pack_spreads(found.honest),
         "jolted": {name: tuple(one) for name, one in found.jolted.items()},
+        "erring": _pack_spreads(found.erring),
         "unspecified": pack_all(found.unspecified, folder),
         "undecided": pack_all(found.undecided, folder),
         "estimated": found.estimated,
@@ -276,16 +278,22 @@ def unpack_references(wire: Mapping[str, Any]) -> References:
         strict=enclosures(wire["strict"]),
         licensed={name: enclosures(of) for name, of in wire["licensed"].items()},
         models={name: enclosures(of) for name, of in wire["models"].items()},
-        honest={
-            name: {order: Spread(*one) for order, one in orders.items()}
-            for name, orders in wire["honest"].items()
-        },
+        honest=_unpack_spreads(wire["honest"]),
         jolted={name: Spread(*one) for name, one in wire["jolted"].items()},
+        erring=_unpack_spreads(wire["erring"]),
         unspecified=unpack_all(wire["unspecified"]),
         undecided=unpack_all(wire["undecided"]),
         estimated=tuple(wire["estimated"]),
         notes=tuple(wire["notes"]),
     )
+
+
+def _pack_spreads(found: Mapping[str, Mapping[str, Spread]]) -> dict[str, Any]:
+    return {name: {key: tuple(one) for key, one in of.items()} for name, of in found.items()}
+
+
+def _unpack_spreads(wire: Mapping[str, Any]) -> dict[str, dict[str, Spread]]:
+    return {name: {key: Spread(*one) for key, one in of.items()} for name, of in wire.items()}
 
 
 def _pack_enclosure(one: Enclosure, folder: str | None) -> dict[str, Any]:

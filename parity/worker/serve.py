@@ -229,13 +229,19 @@ def _unsupported(name: str) -> str | None:
 
 
 def _failure(error: Exception, stage: str) -> Failure:
-    message = str(error).strip() or repr(error)
+    message = _located(str(error).strip() or repr(error), source.raised_in(error))
     if isinstance(error, Unsupported | UnsupportedDType):
         return Failure("unsupported", stage, type(error).__name__, message)
     exhausted = isinstance(error, MemoryError) or any(word in message for word in _MEMORY_WORDS)
     outcome = "out-of-memory" if exhausted else "error"
     trace = "".join(traceback.format_exception(error))
     return Failure(outcome, stage, type(error).__name__, message[:4000], traceback=trace[-8000:])
+
+
+def _located(message: str, place: str) -> str:
+    """A message whose first line tells, if it is known, the place in the user's code."""
+    first, newline, rest = message.partition("\n")
+    return f"{first} ({place}){newline}{rest}" if place else message
 
 
 def environment() -> dict[str, str]:

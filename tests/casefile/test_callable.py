@@ -71,6 +71,69 @@ def test_what_it_imports_from_beside_is_part_of_it(folder, write):
     ]
 
 
+@pytest.fixture
+def package(folder):
+    for file in ("__init__", "k", "inner/__init__", "inner/g", "nested/h"):
+        path = folder.path / "sub" / f"{file}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"name = '{file}'\n")
+
+
+INNER = ["sub/inner/__init__.py", "sub/inner/g.py", "sub/k.py", "sub/nested/h.py"]
+FILES = ["sub/__init__.py", *INNER]
+
+
+@pytest.mark.parametrize("name", ["sub:f", "sub.k:f", "sub.inner.g:f", "sub.inner:f"])
+def test_of_a_package_every_file_counts(folder, package, name):
+    (case,) = folder.cases(CALLABLE.replace("attention:scores", name))
+    sources = case.program.attributes["sources"]
+    assert list(sources) == FILES
+    assert sources["sub/k.py"] == sha256("name = 'k'\n")
+
+
+def test_a_package_is_imported_and_imports(folder, write, package):
+    write(attention="from sub.inner import g\n", helper="")
+    (folder.path / "sub" / "k.py").write_text("import helper, attention\n")
+    (case,) = folder.cases(CALLABLE)
+    assert list(case.program.attributes["sources"]) == ["attention.py", "helper.py", *FILES]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "sub.kk:f",
+            "2:21: program.callable names no module (got 'sub.kk'; allowed sub, sub.inner, "
+            "sub.inner.g, sub.k, sub.nested.h)\nhint: did you mean 'sub.k'?",
+        ),
+        (
+            "plain.h:f",
+            "2:21: program.callable: plain is no package: it has no __init__.py (got 'plain.h')\n"
+            "hint: add an empty plain/__init__.py",
+        ),
+        (
+            "escape.k:f",
+            "2:21: program.callable: escape/__init__.py leads outside the case file's folder\n"
+            "hint: put the file itself beside the case file",
+        ),
+        (
+            "suub:f",
+            "2:21: program.callable names no module (got 'suub'; suub.py does not exist)\n"
+            "hint: did you mean 'sub'?",
+        ),
+    ],
+)
+def test_packages_that_are_none(folder, package, tmp_path_factory, monkeypatch, name, message):
+    monkeypatch.syspath_prepend(folder.path)  # as `python -m parity` has it
+    outside = tmp_path_factory.mktemp("outside")
+    for path in (outside / "__init__.py", outside / "k.py"):
+        path.touch()
+    (folder.path / "escape").symlink_to(outside)
+    (folder.path / "plain").mkdir()
+    (folder.path / "plain" / "h.py").touch()
+    assert folder.error(CALLABLE.replace("attention:scores", name)) == message
+
+
 def test_another_text_is_another_case(folder, write):
     write(attention="import helper\n", helper="a = 1\n")
     (before,) = folder.cases(CALLABLE)

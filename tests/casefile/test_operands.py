@@ -111,7 +111,17 @@ def test_array_files_are_read_bit_for_bit(folder, dot, files, file, key, dtype, 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("file: b.npy", "5:46: operands.lhs.file does not exist (got 'b.npy')"),
+        ("file: 7.npy", "5:46: operands.lhs.file does not exist (got '7.npy')"),
+        (
+            "file: objets.npy",
+            "5:46: operands.lhs.file does not exist (got 'objets.npy')\n"
+            "hint: did you mean 'objects.npy'?",
+        ),
+        (
+            "file: swapped.npz",
+            "5:46: operands.lhs.file does not exist (got 'swapped.npz')\n"
+            "hint: did you mean 'swapped.npy'?",
+        ),
         (
             "file: a.txt",
             "5:46: operands.lhs.file is not an array file (got 'a.txt'; allowed .npy, "
@@ -177,7 +187,7 @@ def test_array_files_are_read_bit_for_bit(folder, dot, files, file, key, dtype, 
         (
             "file: text.npz",
             "5:46: operands.lhs.file cannot be read (File is not a zip file)\nhint: write "
-            "it again with numpy.save",
+            "it again with numpy.savez",
         ),
         ("draw: normal, key: x", "5:54: operands.lhs.key stands beside file only"),
     ],

@@ -49,6 +49,31 @@ def test_a_step_is_swept_and_found_again(folder):
     assert (len(wide.expect), len(narrow.expect)) == (0, 1)
 
 
+CONV = """\
+about: A chain.
+operands:
+  x: {shape: [1, 1, 8], dtype: float32, draw: normal}
+  w: {shape: [1, 1, 3], dtype: float32, draw: normal}
+steps:
+  - {cast: float64, from: w, as: k}
+  - {conv: {window_strides: [1], padding: SAME}, from: x, with: k}
+"""
+
+
+def test_a_convolution_takes_one_dtype(folder):
+    """As lax does in every release; a dot takes any two. Without x64 float64 is float32."""
+    for dtype in ("float64", "bfloat16"):
+        assert folder.error(CONV.replace("float64", dtype)) == (
+            f"7:12: steps[1].conv: lhs and rhs differ in dtype (got float32, {dtype}; allowed one "
+            "dtype)\nhint: cast one of them in a step before"
+        )
+    (case,) = folder.cases(CONV + "x64: false\n")
+    assert not case.program.x64
+    dot = "{dot: {contracting: [[1], [0]]}, with: w}"
+    text = STEPS + f"steps: [{{cast: bfloat16}}, {dot}, {{add: b}}]\n"
+    assert len(folder.cases(text)) == 1
+
+
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
@@ -77,7 +102,8 @@ def test_a_step_is_swept_and_found_again(folder):
         ),
         (
             "[{dot: {contracting: [[1], [0]]}}]",
-            "6:9: missing key 'with' in steps[0]\nhint: with: rhs",
+            "6:9: missing key 'with' in steps[0]\nhint: with: an operand, or a "
+            "name given by `as`, which is rhs",
         ),
         ("[{add: b, with: w}]", "6:18: steps[0].with stands beside conv and dot only"),
         ("[{cast: float16, as: w}]", "6:29: steps[0].as is taken (got w)"),

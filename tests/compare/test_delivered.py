@@ -83,11 +83,11 @@ def test_there_may_be_nothing_to_measure():
 @pytest.mark.parametrize(
     ("dimensions", "lhs", "rhs", "letters"),
     [
-        ((((1,), (0,)), ((), ())), (2, 3), (3, 4), "ik,kj->ij"),
-        ((((0,), (1,)), ((), ())), (3, 2), (4, 3), "ki,jk->ij"),
-        ((((2,), (1,)), ((0,), (0,))), (5, 2, 3), (5, 3, 4), "bik,bkj->bij"),
-        ((((1,), (0,)), ((2,), (2,))), (2, 3, 5), (3, 4, 5), "ikb,kjb->bij"),
-        ((((0, 1), (0, 1)), ((), ())), (2, 3), (2, 3), "ab,ab->"),
+        ((((1,), (0,)), ((), ())), (3, 2), (2, 4), "ik,kj->ij"),
+        ((((0,), (1,)), ((), ())), (2, 3), (4, 2), "ki,jk->ij"),
+        ((((2,), (1,)), ((0,), (0,))), (5, 3, 2), (5, 2, 4), "bik,bkj->bij"),
+        ((((1,), (0,)), ((2,), (2,))), (3, 2, 5), (2, 4, 5), "ikb,kjb->bij"),
+        ((((0, 1), (0, 1)), ((), ())), (1, 2), (1, 2), "ab,ab->"),
     ],
 )
 def test_magnitudes_are_those_of_the_dot(make_case, dimensions, lhs, rhs, letters):
@@ -104,6 +104,17 @@ def test_magnitudes_are_those_of_the_dot(make_case, dimensions, lhs, rhs, letter
     case = Given(**fields)
     a, b = (np.abs(x.astype(np.float64)) for x in case.arrays())
     np.testing.assert_allclose(magnitudes(case), np.einsum(letters, a, b), rtol=1e-14)
+
+
+def test_a_sum_of_many_products_is_not_measured(make_case, monkeypatch):
+    """Its errors cancel: with float16 operands and K = 1024, 15 bits would seem to arrive."""
+    case = make_case(program=dot("F16_F16_F16"))
+    rows = np.zeros((2, 3), F32)
+    rows[0], rows[1, 0] = 1, 1
+    monkeypatch.setattr(type(case), "arrays", lambda self: [rows, np.ones((3, 1), F32)])
+    sizes = magnitudes(case)
+    assert sizes.tolist() == [[0], [1]]
+    assert delivered(np.zeros((2, 1), F32), np.ones((2, 1)), np.zeros((2, 1))) is None
 
 
 def test_only_a_forward_dot_that_asks_for_a_precision_is_measured(make_case):
@@ -126,6 +137,15 @@ def test_the_bits_of_a_name_are_no_more_than_the_operands_have(make_case):
     assert named("F32_F32_F32", "bfloat16") == 8
     assert (named("high"), named(None)) == (None, None)
     assert preset(make_case(program=dot("highest"))) is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_operands_that_are_not_real_floats(make_case, monkeypatch):
+    """JAX takes presets for integers and complex numbers as well; the latter are not measured."""
+    assert named_bits(make_case(program=dot("F32_F32_F32", "int32"))) == 24
+    case = make_case(program=dot("highest", "complex64"))
+    monkeypatch.setattr(type(case), "arrays", lambda self: [np.full((1, 1), 1j, np.complex64)] * 2)
+    assert magnitudes(case) is None
 
 
 def test_splitting_into_parts_adds_their_bits():

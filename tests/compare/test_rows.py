@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from parity.compare.groups import groups
 from parity.compare.metrics import Metrics
 from parity.compare.reference_rows import reference_rows
-from parity.compare.rows import as_dict, compare_case, groups
+from parity.compare.rows import as_dict, compare_case
 from parity.worker.protocol import Enclosure, Failure, References, digest
 
 STRICT = np.array([1.0, 2.0], np.float32)

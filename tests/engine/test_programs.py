@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity.casefile.new import template
 
 OPERANDS = """\
 operands:
@@ -21,6 +22,7 @@ def nothing(x, y): return None
 def number(x, y): return 3
 def leaves(x, y): sys.exit("bye")
 def raises(x, y): raise ValueError("no such luck")
+def lines(x, y): raise ValueError("first\\n\\nthird")
 def forever(x, y): return forever(x, y)
 def decides(x, y): return x if float(x.sum()) > 0 else y
 def dies(x, y): os.abort()
@@ -88,14 +90,15 @@ def failures(tmp_path_factory):
             "the program returned an int as out; outputs are arrays, such as jax.numpy.asarray "
             "makes",
         ),
-        ("leaves", "trace", "own:leaves called sys.exit('bye')"),
-        ("raises", "trace", "no such luck"),
-        ("forever", "trace", "maximum recursion depth exceeded"),
+        ("leaves", "trace", "own:leaves called sys.exit('bye') (own.py:7 in leaves)"),
+        ("raises", "trace", "no such luck (own.py:8 in raises)"),
+        ("lines", "trace", "first (own.py:9 in lines)\n\nthird"),
+        ("forever", "trace", "maximum recursion depth exceeded (own.py:10 in forever)"),
         (
             "absent",
             "build",
-            "own.py has no 'absent' (it has decides, dies, forever, leaves, nothing, number, "
-            "precise, raises, reads, talks)",
+            "own.py has no 'absent' (it has decides, dies, forever, leaves, lines, nothing, "
+            "number, precise, raises, reads, talks)",
         ),
     ],
 )
@@ -104,6 +107,7 @@ def test_a_failing_program_is_an_error_row(failures, name, stage, message, path)
     row = failures[name, path]
     assert (row.outcome, row.stage, row.status) == ("error", stage, "finding")
     assert row.message == message
+    assert row.detail == message.splitlines()[0]
 
 
 def test_a_path_may_run_what_another_cannot(failures):
@@ -181,6 +185,56 @@ def test_an_edited_file_is_run_again(run):
     assert resumed.rows[0].values == (3, 6)
 
 
+def test_an_edited_package_is_run_again(run):
+    """`sub.g` is named, and imports `sub.k`; nothing else of the folder can be imported."""
+    Path("sub").mkdir()
+    Path("unlisted.py").touch()
+    Path("sub/__init__.py").touch()
+    Path("sub/g.py").write_text("from sub.k import K\ndef g(x, y): return K * x\n")
+    Path("sub/k.py").write_text("K = 3\n")
+    program = "program: {callable: 'sub.g:g'}"
+    assert run(program, out="records")[1]["jit"].values == (3, 6)
+    assert run(program, out="records")[1]["jit"].cached
+    Path("sub/k.py").write_text("K = 4\n")
+    assert run(program, out="records")[1]["jit"].values == (4, 8)
+    Path("sub/k.py").write_text("K = __import__('unlisted')\n")
+    _, rows = run(program, out="records")
+    assert rows["eager"].message == "No module named 'unlisted' (sub/k.py:1 in <module>)"
+
+
+def test_the_working_directory_is_no_place_for_modules(run):
+    """Neither for those of a case, nor for those that a worker needs itself."""
+    Path("cases").mkdir()
+    for name in ("stray", "types", "json"):
+        Path(f"{name}.py").write_text("raise ImportError('of the working directory')\n")
+    Path("cases/own.py").write_text("import stray\n")
+    Path("cases/program.yaml").write_text(
+        f"about: A program.\nprogram: {{callable: 'own:f'}}\n{OPERANDS}paths: [eager]\n"
+    )
+    (row,) = parity.run("cases/program.yaml").rows
+    assert row.message == "No module named 'stray' (own.py:1 in <module>)"
+
+
+def test_an_error_is_no_answer_for_the_next_time(run):
+    program = "program: {callable: 'own:f'}"
+    text = "from pathlib import Path\nimport numpy as np\n"
+    text += "def f(x, y): return x * np.load(Path(__file__).with_name('scale.npy'))\n"
+    _, rows = run(program, text, out="records")
+    assert rows["jit"].error_type == "FileNotFoundError"
+    assert rows["jit"].message.endswith("(own.py:3 in f)")
+    np.save("scale.npy", np.float32(2))
+    _, rows = run(program, out="records")
+    assert rows["jit"].values == (2, 4)
+
+
+@pytest.mark.parametrize("op", ["callable", "flax", "steps"])
+def test_a_new_case_file_runs(run, op):
+    Path("fresh.yaml").write_text(template(op, "fresh"))
+    result = parity.run("fresh.yaml", paths=("eager",))
+    assert [row.outcome for row in result.rows] == ["ok", "ok"]
+    assert [row.outcome for case in result.cases for row in case.references] == ["ok"] * 4
+
+
 def test_flax_has_the_same_parameters_on_every_path(run):
     program = "flax: {module: 'flax.linen:Dense', kwargs: {features: 2}}"
     paths = ("eager", "jit", "jax2tf-native", "jax2tf-nonnative")
@@ -217,18 +271,19 @@ def ring(x, y):
 
 
 def test_an_answer_that_differs_between_devices_is_a_finding(run):
-    """Device 0 has 1 + 2 * 2, device 1 has 2 + 2 * 1."""
+    """Device 0 has 1 + 2 * 2, device 1 has 2 + 2 * 1: another number, not another rounding."""
     program = "program: {callable: 'own:ring'}\ndevices: 2"
     result, rows = run(program, RING, out="records")
     again, cached = run(program, out="records")
     for row in (*rows.values(), *cached.values()):
-        assert (row.values, row.grade, row.status) == ((5,), "divergent", "finding")
+        grade = "inaccurate" if row.path == "eager" else "divergent"  # as eager on each device
+        assert (row.values, row.grade, row.status) == ((5,), grade, "finding")
         assert row.replicas == "replicas differ: 1 of 1 elements, by at most 1, on device 1"
         assert [(one.device, one.replica, one.apart) for one in row.shards] == [
             (0, 0, 0),
             (1, 1, 1),
         ]
-        assert row.accurate is True
+        assert (row.accurate, row.faithful) == (False, False)
     assert all(row.cached for row in cached.values())
     assert result.verdict == again.verdict == "findings"
     assert [*parity.open_record(result.record).rows] == [*result.rows]

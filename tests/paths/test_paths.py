@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from parity import paths
-from parity.program.build import build
+from parity.errors import Unsupported
+from parity.program.build import Program, build
 from parity.program.spec import OperandSpec, ProgramSpec
 
 BUILT_IN = ("eager", "jit", "jax2tf-native", "jax2tf-nonnative")
@@ -142,3 +143,18 @@ def test_naming_paths_imports_neither_jax_nor_tensorflow():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr == ""
     assert set(BUILT_IN) <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", [name for name in paths.names() if name.startswith("jax2tf")])
+def test_a_program_over_several_devices_is_not_given_to_tensorflow(name):
+    import jax
+    from jax.sharding import AbstractMesh, PartitionSpec
+
+    mesh = AbstractMesh((4,), ("d",))
+    split = PartitionSpec("d")
+    doubled = jax.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=split, out_specs=split)
+    x = OperandSpec("x", (8,), "float32")
+    spec = ProgramSpec("callable", (x,), devices=4)
+    program = Program(spec, lambda x: (doubled(x),), ["out"])
+    with pytest.raises(Unsupported, match="TensorFlow runs a program on one device"):
+        paths.get(name).run(program, [np.ones(8, np.float32)], paths.Probe())

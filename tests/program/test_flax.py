@@ -122,6 +122,27 @@ class TestParameters:
             "the module; w: float32[2] in the file, none in the module)"
         )
 
+    def test_names_without_their_collection_are_one_mistake(self):
+        given = OperandSpec("kernel", (3, 2), "float32"), OperandSpec("bias", (2,), "float32")
+        with pytest.raises(ProgramError) as caught:
+            build(ProgramSpec("flax", INPUTS, DENSE, parameters=given))
+        assert str(caught.value) == (
+            "the file's names lack 'params.' in front (got bias; allowed params.bias)"
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("chain", "nets:chain takes no 'dept' (it takes depth); did you mean 'depth'?"),
+            ("Nnx", "nets:Nnx takes no 'dept' (it takes width)"),
+            ("Norm", "nets:Norm takes no 'dept' (it takes name)"),
+        ],
+    )
+    def test_a_misspelt_keyword(self, net, name, message):
+        with pytest.raises(ProgramError) as caught:
+            build(net(name, kwargs={"dept": 2}))
+        assert str(caught.value) == message
+
     @pytest.mark.parametrize(
         ("name", "kwargs", "mean", "var"),
         [

@@ -111,7 +111,8 @@ def test_a_residual_is_added_to_the_only_output(spec):
         (
             "f",
             {"transform": "vjp", "extra": (OperandSpec("cotangent", (3,), "float32"),)},
-            "a cotangent is given for out (the outputs are loss, rows.0, rows.1)",
+            "a cotangent is given for out (the outputs are loss, rows.0, rows.1); write "
+            "cotangents: {loss: …, rows.0: …}",
         ),
         (
             "single",

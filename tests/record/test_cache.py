@@ -43,6 +43,20 @@ def as_cached(result: CaseResult, **changes: Any) -> CaseResult:
     )
 
 
+def test_an_error_is_kept_where_no_code_of_a_case_is_run(
+    cache: Cache, make_result: MakeResult
+) -> None:
+    for op, kept in (("dot_general", True), ("steps", True), ("callable", False), ("flax", False)):
+        result, outputs = make_result(program=ProgramSpec(op, ()))
+        cache.put(f"fine {op}", result, FOUND, outputs)
+        assert cache.get(f"fine {op}", result.case, "default")
+        eager, jit = result.rows
+        failed = dataclasses.replace(jit, outcome="error", grade=None, stage="trace")
+        result = dataclasses.replace(result, rows=(eager, failed))
+        cache.put(op, result, FOUND, outputs)
+        assert bool(cache.get(op, result.case, "default")) is kept
+
+
 class TestGetting:
     def test_what_was_put(self, cache: Cache, make_result: MakeResult) -> None:
         result, outputs = make_result(base=(np.nan, -0.0), other=(np.inf, 1.5))

@@ -231,3 +231,53 @@ def test_the_models_of_a_program_hold_what_ignores_its_algorithm(interpret):
     wide = found.models["wide"]["out"]
     assert ((wide.lo <= got) & (got <= wide.hi)).all()
     assert interpret(dot("F32_F32_F32"), x, y).models == {}
+
+
+SPLITTING = [name for name in PRESETS if "_X" in name]
+
+
+@pytest.mark.parametrize("name", SPLITTING)
+@pytest.mark.parametrize("other", [1.0, 1.1, 1.005])
+def test_an_infinite_operand_has_no_further_parts(enclosed, name, other):
+    """What is left of it, inf - inf, is no number: without it inf times a number is infinite."""
+    x = np.array([[np.inf, 2.0]], F32)
+    found = enclosed(dot(name), exactly(x), exactly(np.array([[other], [1.1]], F32)))
+    assert found.point.tolist() == [[np.inf]]
+    nan = enclosed(dot(name), exactly(x), exactly(np.array([[0.0], [1.1]], F32)))
+    assert np.isnan(nan.point).all()
+
+
+@pytest.mark.parametrize("name", ["BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"])
+def test_operands_that_the_format_holds_are_allowed_no_rounding(enclosed, name):
+    """bfloat16 operands: the bound is that of the additions alone, K·2^-24·Σ|a||b|."""
+    x, y = to_bf16(drawn(15, 3, 8)), to_bf16(drawn(16, 8, 2))
+    preset = getattr(lax.DotAlgorithmPreset, name)
+    found = enclosed(
+        lambda x, y: lax.dot(x, y, precision=preset, preferred_element_type=F32),
+        exactly(x), exactly(y), dtype="bfloat16", policy=F64,
+    )  # fmt: skip
+    total = np.abs(x).astype(float) @ np.abs(y).astype(float)
+    adds = 8 * ALGORITHMS[name][1] * 2.0**-24 * total
+    assert (found.hi - found.point <= 1.01 * (adds + 2.0**-24 * total)).all()
+    assert (found.hi - found.point >= 0.99 * adds).all()
+
+
+def test_float64_operands_keep_their_bound_near_zero(enclosed):
+    x, y = drawn(17, 2, 4).astype(float) * 1e-300, drawn(18, 4, 2).astype(float)
+    found = enclosed(
+        dot("F64_F64_F64"), exactly(x), exactly(y), dtype="float64", policy=F64, x64=True
+    )
+    total = np.abs(x) @ np.abs(y)
+    assert (found.hi - found.point <= 10 * 2.0**-53 * total).all()
+
+
+def test_complex_operands_are_split_in_both_parts(enclosed):
+    """(1 + i u) (1 + i u), u a number that bfloat16 does not hold."""
+    x = np.array([[1 + 1.01j]], np.complex64).astype(complex)
+    held = complex(1, to_bf16(np.array(1.01, F32)))
+    name = "BF16_BF16_F32"
+    strict = enclosed(dot(name), Value.exactly(x), Value.exactly(x), dtype="complex64")
+    assert strict.point[0, 0] == held * held
+    ideal = enclosed(dot(name), Value.exactly(x), Value.exactly(x), dtype="complex64", policy=F64)
+    for part in (np.real, np.imag):
+        assert part(ideal.lo) <= part(held * held) <= part(ideal.hi)

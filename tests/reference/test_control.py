@@ -306,3 +306,83 @@ def test_a_barrier_in_a_model_keeps_the_rounding_before_it():
     assert free.point == F32(float(exact + Fraction(float(x))))
     assert held.lo == held.hi
     assert free.lo < free.hi
+
+
+def test_a_branch_that_is_exact_beside_one_that_is_not():
+    """0 or 3x, open at x[0] = 1.125 ± 0.25; x[1] = 0 ± 0 is 0 either way."""
+
+    def function(x):
+        return lax.cond(x[0] > 1.0, jnp.zeros_like, lambda x: x * 3, x)
+
+    radius = np.array([0.25, 0.0])
+    for policy in (STRICT, F64):
+        (found,) = values_of(function, around([1.125, 0.0], radius), policy=policy)
+        assert found.point.tolist() == [0, 0]
+        assert found.undecided[0]
+        assert found.lo[0] <= 0 < 3 * 1.375 <= found.hi[0]
+
+
+def padded(x, kernel):
+    numbers = ("NWC", "WIO", "NWC")
+    return lax.conv_general_dilated(x, kernel, (1,), "SAME", dimension_numbers=numbers)[0, 0, 0]
+
+
+def test_what_depends_on_an_unspecified_element_is_unspecified():
+    """A NaN of the kernel that meets padding: 2 or NaN, nobody's promise which."""
+    x, kernel = np.ones((1, 3, 1), F32), np.array([np.nan, 1, 1], F32).reshape(3, 1, 1)
+    y = np.array([1.0, 2.0, 3.0], F32)
+
+    def function(x, kernel, y):
+        first = padded(x, kernel)
+        at = first.astype(jnp.int32)
+        return (
+            lax.cond(first > 1, lambda y: y * 2, lambda y: y, y),
+            lax.while_loop(lambda c: c < first, lambda c: c + 1, 0.0),
+            lax.while_loop(lambda c: c[0] < first, lambda c: (c[0] + 1, c[1]), (0.0, y))[1],
+            jnp.take(y, at[None], mode="clip"),
+            lax.dynamic_slice(y, (at,), (1,)),
+            lax.dynamic_update_slice(y, y[:1], (at,)),
+            y.at[at[None]].set(7.0),
+        )
+
+    branch, count, kept, *picked = values_of(function, x, kernel, y)
+    assert branch.point.tolist() == [2, 4, 6]
+    assert count.point == 2
+    for value in (branch, count, *picked):
+        assert value.unspecified is not None
+        assert value.unspecified.all()
+    assert kept.unspecified is None
+    assert picked[0].point.tolist() == [3]
+    assert picked[2].point.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_case_that_is_certainly_not_chosen_leaves_nothing_open(batched):
+    """x > 1 is open at 1.125 ± 0.25; what it chooses counts only where it is chosen itself."""
+
+    def inner(x, decided):
+        return lax.cond(decided, lambda x: x * 2, lambda x: jnp.where(x > 1, 5.0, 6.0), x)
+
+    def chosen(x, decided):
+        return jnp.where(decided, x * 2, jnp.where(x > 1, 5.0, 6.0))
+
+    function = jax.vmap(inner) if batched else chosen
+    decided = np.array([True, False])
+    (found,) = values_of(function, around([1.125, 1.125], 0.25), decided)
+    assert found.undecided.tolist() == [False, True]
+    assert (found.lo[0], found.hi[0]) == (1.75, 2.75)
+
+
+def test_what_comes_from_the_bits_of_an_unrounded_value_may_be_anything():
+    """The ideal has no bits of its own: a number made of them is bounded by nothing."""
+
+    def function(x):
+        return lax.bitcast_convert_type(lax.bitcast_convert_type(x * x * x, np.int32), F32)
+
+    x = drawn()[1]
+    (ideal,) = values_of(function, x, policy=F64)
+    got = (x * x * x).astype(float)
+    assert ((ideal.lo <= got) & (got <= ideal.hi)).all()
+    (strict,) = values_of(function, x)
+    assert strict.exact
+    assert strict.point.tolist() == got.tolist()

@@ -280,3 +280,31 @@ def test_large_integers_keep_their_order():
     assert found.point.tolist() == sorted(x.tolist())
     _, index = values_of(lambda x: lax.top_k(x, 2), x, x64=True)
     assert index.point.tolist() == [0, 1]
+
+
+def test_top_k_orders_by_sign_where_it_is_known_and_says_nothing_where_it_is_not():
+    """totalOrder of IEEE 754: -NaN is below all; a computed NaN may have either sign."""
+    x = np.array([[1, NAN, 3, np.copysign(NAN, -1)], [4, 3, 2, 1]], F32)
+    found, index = values_of(lambda x: lax.top_k(x, 4), x)
+    assert index.point.tolist() == [[1, 2, 0, 3], [0, 1, 2, 3]]
+    assert found.unspecified is None
+    assert lax.top_k(jnp.asarray(x), 4)[1].tolist() == index.point.tolist()
+    roots = np.array([[4, -1, 9], [4, 1, 9]], F32)
+    for value in values_of(lambda x: lax.top_k(jnp.sqrt(x), 2), roots):
+        assert value.unspecified is not None
+        assert value.unspecified.tolist() == [[True] * 2, [False] * 2]
+
+
+@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize("positive", [True, False])
+def test_a_random_key_that_is_chosen_is_whole(kind, positive):
+    """Keys of two and of four words, one and an array of them."""
+
+    def function(x):
+        keys = jax.random.split(jax.random.key(3, impl=kind), 4)
+        one = jnp.where(x > 0, keys[0], keys[1])
+        return jax.random.key_data(one), jax.random.key_data(jnp.where(x > 0, keys[:2], keys[2:]))
+
+    x = np.array(1 if positive else -1, F32)
+    for found, wanted in zip(values_of(function, x), function(x), strict=True):
+        assert found.point.tolist() == wanted.tolist()

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -210,3 +211,18 @@ def test_vmap_equals_each_example_alone():
     found = evaluate(build(spec), (x, y))
     each = [(a @ b).tolist() for a, b in zip(x, y, strict=True)]
     assert found.f64["vmap.out"].point.tolist() == each
+
+
+def test_implicit_zeros_times_what_only_the_declared_dtype_makes_infinite(interpret):
+    """A kernel of 100·1000 in float16: the ideal is finite, and what meets padding is not said."""
+    x, kernel = np.ones((1, 3, 1), np.float16), np.array([100, 1, 1], np.float16).reshape(3, 1, 1)
+
+    def function(x, kernel):
+        numbers = ("NWC", "WIO", "NWC")
+        thousand = kernel * np.float16(1000)
+        return jax.lax.conv_general_dilated(x, thousand, (1,), "SAME", dimension_numbers=numbers)
+
+    found = interpret(function, x, kernel)
+    assert found.f64["out"].point.ravel().tolist() == [2000, 102000, 101000]
+    assert found.strict["out"].point.ravel().tolist() == [2000, np.inf, np.inf]
+    assert found.unspecified["out"].ravel().tolist() == [True, False, False]

@@ -285,3 +285,18 @@ def test_a_contested_window_may_choose_either(enclosed):
     assert found.lo.ravel().tolist() == [0, 1, 3, 0]
     assert found.hi.ravel().tolist() == [0, 3, 5, 0]
     assert found.undecided.ravel().tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.sum(x, axis=1),
+        lambda x: jnp.cumsum(x, axis=1),
+        lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 1), (1, 1), "VALID"),
+    ],
+)
+def test_a_sum_of_one_term_is_that_term(enclosed, function):
+    x = np.random.default_rng(0).normal(size=(5, 1)).astype(F32).astype(float)
+    found = enclosed(function, Value.exactly(x))
+    for end in (found.point, found.lo, found.hi):
+        assert end.ravel().tolist() == x.ravel().tolist()

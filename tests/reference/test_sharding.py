@@ -289,6 +289,21 @@ def test_replicas_that_differ_are_all_inside():
     is_exactly(values_of(function, whole(11, 4, 5))[0], whole(11, 4, 5).sum(0))
 
 
+@pytest.mark.parametrize("policy", [STRICT, F64], ids=lambda p: p.name)
+@pytest.mark.parametrize("who", [0, 2])
+def test_a_device_that_adds_something_gives_no_other_answer_of_the_same_sum(who, policy):
+    """100 more on one device: what the others have is a hundred from the first one, or it is."""
+
+    def local(part):
+        return lax.psum(part[0], "d") + jnp.where(lax.axis_index("d") == who, F32(100), F32(0))
+
+    x = np.random.default_rng(15).normal(size=(4, 64)).astype(F32)
+    (found,) = values_of(sharded(local, (P("d"),), P(), check=False), x, policy=policy)
+    right = x.astype(float).sum(0) + (100 if who == 0 else 0)
+    assert (np.abs(found.lo - right) < 1e-4).all()
+    assert (np.abs(found.hi - right) < 1e-4).all()
+
+
 def test_vmap_of_a_program_over_devices_and_inside_of_one():
     x = whole(12, 4, 3, 2)
     outside = jax.vmap(sharded(lambda p: lax.psum(p, "d"), (P("d"),), P()), in_axes=1)
@@ -325,3 +340,35 @@ def test_a_sum_over_groups_of_devices_is_refused():
     function = sharded(local, (P("d"),), check=False)
     with pytest.raises(NotImplementedError, match="groups of devices"):
         values_of(function, whole(13, 4, 2))
+
+
+@pytest.mark.parametrize("axes", [("d", "e"), ("e", "d")])
+def test_collectives_over_two_axes_number_the_devices_by_the_first(axes):
+    """8 rows on 2 x 4 devices; gathered and scattered in the order of the axes that are named."""
+    x = whole(14, 8, 8, 3)
+    split = P(("d", "e"))
+    order = [4 * d + e for d in range(2) for e in range(4)]
+    if axes == ("e", "d"):
+        order = [4 * d + e for e in range(4) for d in range(2)]
+
+    def run(function):
+        return values_of(sharded(function, (split,), split, (2, 4), check=False), x)[0]
+
+    stacked = run(lambda p: lax.all_gather(p[0], axes)[None])
+    is_exactly(stacked, np.broadcast_to(x[order], (8, 8, 8, 3)))
+    behind = run(lambda p: lax.all_gather(p[0], axes, axis=1, tiled=True)[None])
+    is_exactly(behind, np.broadcast_to(np.concatenate(list(x[order]), axis=1), (8, 8, 24)))
+    total = x.sum(0)
+    part = np.argsort(order)
+    is_exactly(run(lambda p: lax.psum_scatter(p[0], axes)[None]), total[part])
+    wide = run(lambda p: lax.psum_scatter(p[0], axes, tiled=True))
+    is_exactly(wide, total[part])
+
+
+def test_a_ppermute_over_two_axes_is_refused():
+    pairs = [(i, (i + 1) % 8) for i in range(8)]
+    function = sharded(
+        lambda p: lax.ppermute(p, ("d", "e"), pairs), (P(("d", "e")),), P(("d", "e")), (2, 4)
+    )
+    with pytest.raises(NotImplementedError, match="several axes"):
+        values_of(function, whole(15, 8, 2))

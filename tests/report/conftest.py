@@ -12,9 +12,10 @@ import pytest
 
 from parity.casefile.case import Case, Expectation
 from parity.compare.expect import judge
+from parity.compare.groups import groups
 from parity.compare.reference_rows import reference_rows
 from parity.compare.result import CaseResult
-from parity.compare.rows import compare_case, groups
+from parity.compare.rows import compare_case
 from parity.compare.words import words
 from parity.program.spec import ProgramSpec
 from parity.record.result import RunResult

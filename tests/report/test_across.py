@@ -71,6 +71,45 @@ def test_a_failure_is_one_line_for_all_stages(way: Any) -> None:
     assert failed.remark == "not on CPU"
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["The precision 'X' is not supported by dot_general on CPU", "Unsupported precision: X"],
+)
+def test_what_jax_refuses_is_called_unsupported_and_stays_an_error(way: Any, said: str) -> None:
+    gone = {"eager": Failure("error", "run", "ValueError", said)}
+    (one,) = compared(way("x", {"eager": EXACT}), way("y", gone))
+    assert one.ways[1].verdict == "unsupported (error at run)"
+
+
+def test_rows_have_numbers_where_the_table_is_cut(way: Any) -> None:
+    """60 columns: paths and errors stand apart, and each block says of which row."""
+    dots = {"dots": "1 float32·float32 -> float32"}
+    results = [
+        way(name, {"eager": NEAR, "jit": FAR}, evidence=dots, delivered=8.0, named=8)
+        for name in ("a_program", "another_program")
+    ]
+    lines = [line.plain for line in _lines(*results, width=60)]
+    blocks = [line.split() for line in lines if line.split()[:1] == ["3"]]
+    assert len(blocks) > 1
+    assert {line[1] for line in blocks} == {"another_program"}
+    assert not any(line.split()[:1] == ["row"] for line in map(_plain, _lines(*results)))
+    assert "".join(lines[-2:]).split() == ["dots", "of", "a_program,", "another_program:",
+                                           *dots["dots"].split()]  # fmt: skip
+    assert max(map(len, lines)) <= 60
+
+
+def _plain(line: Any) -> str:
+    return str(line.plain)
+
+
+def test_replicas_that_differ_are_not_the_closest(way: Any) -> None:
+    said = "replicas differ: 1 of 2 elements, by at most 1, on device 1"
+    wrong = way("x", {"eager": NEAR}, replicas=said, faithful=False)
+    (one,) = compared(wrong, way("y", {"eager": FAR}))
+    assert [w.closest for w in one.ways] == [False, False]
+    assert one.ways[0].remark == said
+
+
 def test_tensorflow_says_what_before_where(way: Any) -> None:
     said = "{{function_node __wrapped__X_device_/job:a/device:CPU:0}} Cannot read"
     failure = Failure("error", "run", "InvalidArgumentError", said)
@@ -113,11 +152,11 @@ def test_a_ladder_says_what_it_delivers_and_where_it_is_not_monotone(way: Any) -
     assert lines[-1] == f"  {one.notes[0]}"
 
 
-def _lines(*results: CaseResult) -> Any:
+def _lines(*results: CaseResult, width: int | None = None) -> Any:
     across = Across()
     for result in results:
         across.add([result])
-    return across_lines(across, None)
+    return across_lines(across, width)
 
 
 def test_headings_without_anything_below_are_left_out(way: Any) -> None:
@@ -129,7 +168,7 @@ def test_headings_without_anything_below_are_left_out(way: Any) -> None:
     assert list(shown[0]) == [
         "program", "paths", "grade", "dtype", "rms rel vs f64", "dots",
     ]  # fmt: skip
-    assert [line["dots"] for line in shown] == [dots["dots"], "", ""]
+    assert [line["dots"] for line in shown] == [dots["dots"], dots["dots"], ""]
 
 
 def test_a_run_of_one_file_shows_it_in_every_report_for_people(way: Any, maker: Any) -> None:

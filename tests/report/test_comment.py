@@ -184,3 +184,11 @@ def test_environments_are_named_where_there_are_several(maker: Any) -> None:
     assert headings(shown) == []
     assert "### `cases/a.yaml::a` in default\n" in shown
     assert "### `cases/a.yaml::a` in old\n" in shown
+
+
+def test_a_setting_without_effect_is_said_once_for_all_paths(maker: Any) -> None:
+    one = {"out": np.float32([1])}
+    result = maker.result("cases/a.yaml::a", {"eager": one, "jit": {"out": np.float32([2])}})
+    idle = "precision X3: accepted, no effect here"
+    said = comment(maker.run(replace(result, words=(f"eager: {idle}", f"jit: {idle}"))))
+    assert f"eager, jit: {idle}" in Page(said).text

@@ -23,7 +23,7 @@ def test_errors_stand_by_device_below_the_table(divided: CaseResult) -> None:
         ["1", "[2:4]", "0", "0", "4", "1.258e+07", "1", "0"],
     ]
     at = lines.index("  by device, same:")
-    assert lines[at + 4].split() == ["1", "[]", "1", "1", "0.5", "4194304", "0.5", "1", "0.5"]
+    assert lines[at + 4].split() == ["1", "[]", "1", "0", "0.5", "4194304", "0.5", "1", "0.5"]
     assert "  eager (same): replicas differ: 1 of 1 elements, by at most 0.5, on device 1" in lines
 
 

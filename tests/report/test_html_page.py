@@ -205,3 +205,16 @@ def test_failures_stand_in_the_static_part(maker):
     static = "".join(re.findall(r"(?s)<noscript>.*?</noscript>", html))
     assert "<td>crashed at run" in static
     assert "died &lt;here&gt;" in static
+
+
+def test_an_environment_says_into_how_many_devices_cases_divide_it(maker, founding):
+    """A fact of the machine is that of a process that is not divided."""
+    run = replace(maker.run(founding), environments={"default": {"jax": "1", "devices": "1"}})
+    divided = replace(founding.case, program=replace(founding.case.program, devices=4))
+    parallel = replace(run, cases=(replace(founding, case=divided),))
+
+    def devices(result):
+        return run_page(result).context["environments"]["default"]["devices"]
+
+    assert devices(run) == "1"
+    assert devices(parallel) == "1; 4 where a case asks for them"

@@ -181,3 +181,19 @@ def test_a_quoted_command_can_be_pasted(maker: Any) -> None:
     result = maker.run(maker.result("cases/with space.yaml::x", one))
     command = lines(result)[-1].partition("look further: ")[2]
     assert shlex.split(command) == ["parity", "run", "cases/with space.yaml::x", "--format", "json"]
+
+
+def test_where_all_is_expected_the_worst_case_is_the_one_to_look_at(maker: Any) -> None:
+    """A first case that is expected to be divergent, a second that is expected to be inaccurate."""
+    near, far = np.float32([1.0625]), np.float32([3])
+    results = [
+        maker.result(
+            f"cases/a.yaml::a:k={at}",
+            {"eager": {"out": np.float32([1])}, "jit": {"out": got}},
+            f64={"out": np.array([1.0])},
+            strict={"out": np.float32([1])},
+            expect=[maker.expectation("jit", grade, "known")],
+        )
+        for at, (got, grade) in enumerate([(near, "divergent"), (far, "inaccurate")])
+    ]
+    assert "parity run cases/a.yaml::a:k=1" in lines(maker.run(*results))[-1]

@@ -242,3 +242,15 @@ def test_long_lines_are_folded_at_spaces_only() -> None:
         f"    {link}",
         "    says so",
     ]
+
+
+def test_notes_and_headings_of_several_outputs_say_of_which(maker: Any) -> None:
+    two = {"a": np.float32([1, 2]), "b": np.float32([1, 2]), "c": np.float32([3])}
+    result = maker.result("cases/a.yaml::a", {"eager": two}, f64=two, strict=two)
+    doubts = {"a": "4 undecided", "b": "4 undecided", "c": "1 undecided"}
+    rows = tuple(replace(row, detail=doubts[row.output]) for row in result.rows)
+    lines = text(replace(result, rows=rows)).splitlines()
+    assert lines[1].split()[:2] == ["path", "dtype"]
+    assert lines[2].split()[:4] == ["and", "output", "and", "shape"]
+    assert "  eager (a, b): 4 undecided" in lines
+    assert "  eager (c): 1 undecided" in lines

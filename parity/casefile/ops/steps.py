@@ -30,7 +30,7 @@ steps:  # the first starts from the first operand, each other from the result be
   - {add: lhs}  # or sub, mul; an operand or a name given by `as`
   - {activation: gelu}
 """
-AXIS = "steps.1.cast"
+AXES = ("steps.0.cast", "steps.1.cast")
 
 ACTIVATIONS = (
     "elu",
@@ -93,7 +93,8 @@ class Step(BaseAttributes):
         kind = given[0]
         if (self.with_ is not None) != (kind in _INFER):
             if self.with_ is None:
-                raise Problem(f"missing key 'with' in {spell(at)}", at, hint="with: rhs")
+                hint = "with: an operand, or a name given by `as`, which is rhs"
+                raise Problem(f"missing key 'with' in {spell(at)}", at, hint=hint)
             what = f"{spell(at)}.with stands beside conv and dot only"
             raise Problem(what, (*at, "with"), key=True)
         value = getattr(self, kind)
@@ -174,6 +175,7 @@ def _after(
     for kind, infer_op in _INFER.items():
         if kind in step:
             sides = ("lhs", start), ("rhs", known[step["with"]])
+            _check_dtypes(kind, [of.dtype for _, of in sides], (*at, kind))
             specs = [OperandSpec(name, of.shape, of.dtype or "") for name, of in sides]
             try:
                 found = infer_op(specs, step[kind])
@@ -190,6 +192,13 @@ def _after(
     both = (start.dtype, other.dtype)
     dtype = None if None in both else promoted([name for name in both if name is not None])
     return Result(shape, dtype, start.terms)
+
+
+def _check_dtypes(kind: str, dtypes: Sequence[str | None], at: Location) -> None:
+    """Refuse a convolution of two dtypes, as JAX does; a dot may have them."""
+    if kind == "conv" and None not in dtypes and len(set(dtypes)) > 1:
+        what = f"{spell(at)}: lhs and rhs differ in dtype (got {listed(dtypes)}; allowed one dtype)"
+        raise Problem(what, at, hint="cast one of them in a step before")
 
 
 def _check_known(name: str, known: Sequence[str], at: Location) -> None:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from parity.program import source
 from parity.program.ops import EVERY
+from parity.program.outputs import NotTaken
 
 
 def build(attributes: Mapping[str, Any]) -> Callable[..., Any]:
     """The operands, in order -> what the function makes of them and of `arguments`."""
     function = source.function(attributes["callable"])
     arguments = source.resolved(attributes.get("arguments", {}))
-    return lambda *operands: function(*operands, **arguments)
+
+    def call(*operands: Any) -> Any:
+        _check_call(attributes["callable"], function, operands, arguments)
+        return function(*operands, **arguments)
+
+    return call
+
+
+def _check_call(
+    name: str, function: Callable[..., Any], operands: Sequence[Any], arguments: Mapping[str, Any]
+) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin tells nothing
+        return
+    try:
+        signature.bind(*operands, **arguments)
+    except TypeError as error:
+        raise NotTaken(f"{name} does not take what it is passed: {error}") from None
 
 
 def arity(attributes: Mapping[str, Any]) -> int:

@@ -16,6 +16,7 @@ from parity.program.ops import EVERY
 from parity.program.outputs import ProgramError, named, spelt
 from parity.program.parameters import draw
 from parity.program.spec import PARAMETERS, ProgramSpec
+from parity.program.transforms import LEARNT
 
 if TYPE_CHECKING:
     from parity.program.models import Linen, Nnx
@@ -83,6 +84,11 @@ def _value(name: str, variable: Any, seed: int) -> np.ndarray:
 def _check_given(spec: ProgramSpec, needed: Arrays) -> None:
     given = {p.name: f"{p.dtype}[{','.join(map(str, p.shape))}]" for p in spec.parameters}
     wanted = {name: spelt(variable) for name, variable in needed.items()}
+    bare = sorted(name for name in given if name not in wanted and LEARNT + name in wanted)
+    if bare:
+        raise ProgramError(
+            f"the file's names lack '{LEARNT}' in front (got {bare[0]}; allowed {LEARNT}{bare[0]})"
+        )
     differing = [
         f"{name}: {given.get(name, 'none')} in the file, {wanted.get(name, 'none')} in the module"
         for name in sorted({*given, *wanted})

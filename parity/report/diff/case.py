@@ -112,7 +112,7 @@ class CaseDiff:
         )
 
     def _same(self, a: Row, b: Row) -> bool:
-        return same_output(a, b, *self._outputs) if a.sha256 != b.sha256 else True
+        return same_output(a, b, *self._outputs) if a.bits != b.bits else True
 
     def _distance(self, a: Row | None, b: Row | None, *, same: bool) -> tuple[Distance | None, str]:
         """How far B is from A or, where both have an output, why that is not known."""

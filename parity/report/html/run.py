@@ -63,6 +63,7 @@ def run_page(result: RunResult) -> Page:
     for _, group in groupby(result.cases, key=lambda one: one.case.id):
         view.add(list(group))
     counts = view.tally.verdicts
+    environments = _divided(result.environments, view.devices)
     return Page(
         template="run.html.j2",
         title=f"parity: {result.verdict}, {plural(view.tally.cases, 'case')}",
@@ -79,8 +80,8 @@ def run_page(result: RunResult) -> Page:
             "facts": _facts(result),
             "command": _command(result, view.files),
             "across": list(view.side_by_side()),
-            "environments": result.environments,
-            "environment_facts": _differing(result.environments),
+            "environments": environments,
+            "environment_facts": _differing(environments),
             "columns": view.columns,
             "files": view.files,
             "others": view.others,
@@ -118,6 +119,7 @@ class _View:
     """What the page shows, kept while cases pass by."""
 
     def __init__(self, environments: Sequence[str], *, whole: bool) -> None:
+        self.devices: set[int] = set()
         self._whole = whole
         self.tally = Tally()
         self.index = Index(environments)
@@ -132,6 +134,7 @@ class _View:
         """Add a case, in each of its environments."""
         case = results[0].case
         self.tally.add(results)
+        self.devices.add(case.program.devices)
         self.index.add(results)
         self.details.append(detail(results, whole=self._whole))
         rows = [row for result in results for row in result.rows]
@@ -174,7 +177,7 @@ def _alike(rows: Iterable[Row]) -> list[tuple[Row, list[str]]]:
     for row in rows:
         if row.grade == "identical" and row.status == "ok":
             continue
-        said = (row.environment, row.output, row.sha256, row.status, row.grade, row.because)
+        said = (row.environment, row.output, row.bits, row.status, row.grade, row.because)
         key = (*said, row.outcome, row.stage, row.detail)
         found.setdefault(key, (row, []))[1].append(row.path)
     return sorted(found.values(), key=lambda one: badness(one[0]))
@@ -246,6 +249,18 @@ def _command(result: RunResult, files: Iterable[str]) -> str:
     for name in result.environments:
         command += arguments(_recorded(result), name)
     return shlex.join(command)
+
+
+def _divided(
+    environments: Mapping[str, Mapping[str, str]], asked: set[int]
+) -> dict[str, Mapping[str, str]]:
+    """The facts of the environments, their devices with those that cases divide the host into."""
+    more = ", ".join(str(count) for count in sorted(asked) if count > 1)
+    said = f"; {more} where a case asks for them" if more else ""
+    return {
+        name: {**facts, **({"devices": facts["devices"] + said} if "devices" in facts else {})}
+        for name, facts in environments.items()
+    }
 
 
 def _differing(environments: Mapping[str, Mapping[str, str]]) -> list[tuple[str, bool]]:

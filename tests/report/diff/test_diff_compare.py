@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parity.compare.shards import ShardError
 from parity.report.diff import wording
 from parity.report.diff.compare import diff
 from parity.report.diff.model import Diff
@@ -55,6 +56,16 @@ class TestChanges:
         for keep in ("all", "none"):
             pair = maker.pair({"eager": maker.gave(a)}, {"eager": maker.gave(b)}, keep=keep)
             assert diff(*pair).changes == ()
+
+    def test_another_answer_on_another_device_is_a_change(self, maker: Any) -> None:
+        """The elements of the output itself are those of the first device."""
+        first, other = (
+            (ShardError(0, (0,), (2,), 0), ShardError(1, (0,), (2,), 1, apart=1, sha256=of * 64))
+            for of in "ab"
+        )
+        a, b = (maker.gave([3, 4], "divergent", shards=held) for held in (first, other))
+        assert diff(*maker.pair({"eager": a}, {"eager": a}, f64=F64)).changes == ()
+        assert only(diff(*maker.pair({"eager": a}, {"eager": b}, f64=F64))).path == "eager"
 
     def test_a_new_nan_is_a_change(self, maker: Any) -> None:
         a, b = maker.gave([3, 4], faithful=False), maker.gave([3, np.nan], faithful=False)
