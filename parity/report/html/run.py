@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from parity.compare.rows import Row
     from parity.record.result import RunResult
 
+SIDE_BY_SIDE = 400
+"""Lines that the programs of all files side by side may have; a file for which there is no room
+is left out.
+"""
+
 SCRIPTS = (
     "page.js",
     "numbers.js",
@@ -80,6 +85,7 @@ def run_page(result: RunResult) -> Page:
             "facts": _facts(result),
             "command": _command(result, view.files),
             "across": list(view.side_by_side()),
+            "across_left": view.left,
             "environments": environments,
             "environment_facts": _differing(environments),
             "columns": view.columns,
@@ -126,6 +132,7 @@ class _View:
         self.details: list[Detail] = []
         self.files: dict[str, _File] = {}
         self._across: dict[str, Across] = {}
+        self.left: list[str] = []
         self.others: list[tuple[str, list[tuple[Row, list[str]]]]] = []
         self.statuses: Counter[str] = Counter()
         self._paths: dict[str, dict[str, None]] = {name: {} for name in environments}
@@ -156,10 +163,16 @@ class _View:
         file.cases.append((rest or name, cells))
 
     def side_by_side(self) -> Iterator[tuple[str, Comparison, list[dict[str, str]]]]:
-        """Case file, comparison and its table."""
+        """Case file, comparison and its table; `left` gets the files that found no room."""
+        room = SIDE_BY_SIDE
         for name, across in self._across.items():
-            for comparison in across.comparisons():
-                yield name, comparison, table(comparison.ways)
+            shown = [(name, one, table(one.ways)) for one in across.comparisons()]
+            lines = sum(len(of) for _, _, of in shown)
+            if lines > room:
+                self.left.append(name)
+                continue
+            room -= lines
+            yield from shown
 
     @property
     def columns(self) -> list[tuple[str, str]]:
