@@ -93,7 +93,7 @@ def use(attributes: Mapping[str, Any]) -> None:
         sys.meta_path.insert(0, _beside)
         _settings.update(jax.config.values)
     tops = {file.partition("/")[0].removesuffix(".py") for file in _beside.sources}
-    for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in tops] if tops else ():
         del sys.modules[name]
     _restore()
     _beside.folder = Path(attributes.get("folder", ""))
@@ -183,8 +183,9 @@ def changed_settings() -> dict[str, str]:
 
 
 def _restore() -> None:
+    values = jax.config.values  # made anew whenever it is asked for
     for name, before in _settings.items():
-        if jax.config.values[name] != before:
+        if values[name] != before:
             jax.config.update(name, before)
 
 
@@ -192,8 +193,11 @@ def _hide(folder: Path | None) -> None:
     """Take a folder out of `sys.path`, and put back what was taken out before."""
     for at, entry in _hidden:
         sys.path.insert(at, entry)
-    here = None if folder is None else folder.resolve()
-    _hidden[:] = [(at, e) for at, e in enumerate(sys.path) if Path(e).resolve() == here]
+    _hidden.clear()
+    if folder is None:
+        return
+    here = folder.resolve()
+    _hidden.extend((at, e) for at, e in enumerate(sys.path) if Path(e).resolve() == here)
     for at, _ in reversed(_hidden):
         del sys.path[at]
 
