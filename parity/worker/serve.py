@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -123,12 +123,12 @@ class Server:
     ) -> None:
         """Say so where a precision was accepted and changed no bit of any output."""
         bits = [digest(out) for out in outputs.values()]
-        self._bits[self._run_of(path, program, probe)] = bits
         asked = self._asked()
+        self._bits[self._run_of(path, program, probe, asked)] = bits
         if not asked:
             return
         control = program.without_precisions()
-        run = self._run_of(path, control, probe)
+        run = self._run_of(path, control, probe, ())
         if run not in self._bits:
             arrays = control.arrays(self._inputs)
             results = path.run(control, arrays, Probe(self.announce, probe.options))
@@ -154,9 +154,14 @@ class Server:
         except Exception:  # noqa: BLE001 - a program that cannot be traced tells nothing
             return ""
 
-    def _run_of(self, path: paths.Path, program: Program, probe: Probe) -> tuple[str, ...]:
-        """What makes two runs the same: path with its options, program and operands."""
-        how = path.name, repr(probe.options), repr(program.spec)
+    def _run_of(
+        self, path: paths.Path, program: Program, probe: Probe, asked: Sequence[str]
+    ) -> tuple[str, ...]:
+        """What makes two runs the same: path with its options, program and operands.
+
+        The precisions that it asks for stand apart: those of code are not in its spec.
+        """
+        how = path.name, repr(probe.options), repr(program.spec), ", ".join(asked)
         return *how, *(digest(array) for array in self._inputs)
 
     def _place(self, error: Exception, probe: Probe) -> Failure:

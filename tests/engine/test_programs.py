@@ -135,6 +135,20 @@ def test_a_precision_without_effect_is_said(failures, path):
     assert row.evidence["no_effect"] == "precision highest: accepted, no effect here"
 
 
+def test_a_precision_of_code_with_effect_is_not_called_idle(run):
+    """Both 1 + 2^-12 and 2 + 2^-12 lose their last bit in float16: 5 instead of 5 + 3·2^-12.
+
+    Matrices, since XLA takes no vectors there.
+    """
+    text = "import jax.numpy as jnp\nfrom jax.lax import DotAlgorithmPreset as P\n"
+    text += "x, y = jnp.float32([[1, 2], [1, 2]]), jnp.float32([[1, 2], [2, 1]])\n"
+    text += "def f(*_): return jnp.dot(x + 2.0**-12, y, precision=P.F16_F16_F16)\n"
+    _, rows = run("program: {callable: 'own:f'}", text)
+    for row in rows.values():
+        assert row.values == (5, 4, 5, 4)
+        assert "no_effect" not in row.evidence
+
+
 def test_settings_are_evidence(run):
     text = "import jax\njax.config.update('jax_default_matmul_precision', 'high')\n"
     text += "def f(x, y): return x @ y\n"
