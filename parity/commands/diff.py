@@ -9,6 +9,7 @@ from textwrap import fill
 
 import click
 
+from parity.commands.selection import narrowing
 from parity.commands.stdout import shape, split, write
 from parity.commands.values import Choice
 from parity.report.diff.directions import DIRECTIONS, WORSE, as_option, parse
@@ -35,10 +36,7 @@ _EPILOG = "\n\n".join(
 @click.argument("b", metavar="[RECORD_B]", required=False)
 @click.option("--a", "a_env", metavar="ENV", help="The environment of A, where there are several.")
 @click.option("--b", "b_env", metavar="ENV", help="The environment of B, where there are several.")
-@click.option(
-    "--case", metavar="GLOB", help="Only these cases: an id, a file, or a glob over them."
-)
-@click.option("--path", "paths", metavar="P,P,…", help="Only the rows of these paths.")
+@narrowing
 @click.option(
     "--fail-on",
     metavar="DIRECTION,…",

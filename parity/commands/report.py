@@ -7,16 +7,14 @@ from pathlib import Path
 
 import click
 
+from parity.commands.selection import narrowing
 from parity.commands.stdout import split
 
 
 @click.command()
 @click.argument("record")
 @click.option("-o", "--output", metavar="FILE", required=True, help="The HTML file to write.")
-@click.option(
-    "--case", metavar="GLOB", help="Only these cases: an id, a file, or a glob over them."
-)
-@click.option("--path", "paths", metavar="P,P,…", help="Only the rows of these paths.")
+@narrowing
 def report(record: str, output: str, case: str | None, paths: str | None) -> int:
     """Write the report of a run, one HTML file, from its record.
 

@@ -32,6 +32,16 @@ def selectors(command: _Command) -> _Command:
     return click.argument("targets", nargs=-1, metavar="[FILES|DIRS|IDS]...")(command)
 
 
+def narrowing(command: _Command) -> _Command:
+    """The options that choose rows of a record."""
+    command = click.option(
+        "--path", "paths", metavar="P,P,…", help="Only the rows of these paths."
+    )(command)
+    return click.option(
+        "--case", metavar="GLOB", help="Only these cases: an id, a file, or a glob over them."
+    )(command)
+
+
 def selected(
     targets: tuple[str, ...],
     expression: str | None = None,

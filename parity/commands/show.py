@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from parity.commands.codes import complain
+from parity.commands.selection import narrowing
 from parity.commands.stdout import shape, split, write
 from parity.commands.values import Choice
 from parity.errors import UserError
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("record")
-@click.option(
-    "--case", metavar="GLOB", help="Only these cases: an id, a file, or a glob over them."
-)
-@click.option("--path", "paths", metavar="P,P,…", help="Only the rows of these paths.")
+@narrowing
 @click.option(
     "--format",
     "kind",

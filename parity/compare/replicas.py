@@ -20,12 +20,14 @@ class Answer:
 
     Attributes:
         got: the whole output.
+        sha256: digest of its bits, dtype and shape.
         measured: its metrics.
         own: where it stands with the references, None without references.
         graded: its grade.
     """
 
     got: np.ndarray
+    sha256: str
     measured: Measured
     own: Standing | None
     graded: Graded

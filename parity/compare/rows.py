@@ -213,20 +213,21 @@ class _Comparison:
         self._measured: dict[tuple[str, str], Measured] = {}
         self._standing: dict[str, Standing | None] = {}
 
-    def _stands(self, got: np.ndarray) -> Standing | None:
-        key = digest(got)
-        if key not in self._standing:
-            self._standing[key] = standing(got, self._name, self._references)
-        return self._standing[key]
+    def _stands(self, got: np.ndarray, sha256: str) -> Standing | None:
+        if sha256 not in self._standing:
+            self._standing[sha256] = standing(got, self._name, self._references)
+        return self._standing[sha256]
 
     def _judge(self, path: str, got: np.ndarray, baseline: np.ndarray | None) -> Answer:
         """An output as one device has it, beside the baseline's on the same device."""
         targets = replace(self._targets, baseline=baseline)
-        key = digest(got), "" if baseline is None else digest(baseline)
-        if key not in self._measured:
-            self._measured[key] = targets.measure(got)
-        measured, own = self._measured[key], self._stands(got)
-        return Answer(got, measured, own, self._grade(path, got, targets, measured, own))
+        sha256, against = digest(got), "" if baseline is None else digest(baseline)
+        if (sha256, against) not in self._measured:
+            self._measured[sha256, against] = targets.measure(got)
+        measured, own = self._measured[sha256, against], self._stands(got, sha256)
+        other = None if baseline is None else self._stands(baseline, against)
+        graded = self._grade(path, got, targets, measured, own, other)
+        return Answer(got, sha256, measured, own, graded)
 
     def row(self, outcome: PathOutcome) -> Row:
         """The row of a path that has the output."""
@@ -254,7 +255,7 @@ class _Comparison:
             baseline=apart,
             evidence=outcome.evidence,
             timings=outcome.timings,
-            sha256=digest(got),
+            sha256=each[0].sha256,
             group=next(i for i, group in enumerate(self._groups) if outcome.path in group),
             shards=shards,
             replicas=replicas,
@@ -276,6 +277,7 @@ class _Comparison:
         targets: Targets,
         measured: Measured,
         own: Standing | None,
+        other: Standing | None,
     ) -> Graded:
         if self._has_baseline and targets.baseline is None:
             return Graded("mismatched", "the baseline has no such output")
@@ -284,7 +286,7 @@ class _Comparison:
             targets,
             measured,
             own=own,
-            other=None if targets.baseline is None else self._stands(targets.baseline),
+            other=other,
             tolerance=self._case.tolerance,
             is_baseline=path == self._case.baseline,
         )

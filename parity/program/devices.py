@@ -7,8 +7,7 @@ from typing import Any
 
 from jax.sharding import Sharding
 
-from parity.program.jax_versions import ClosedJaxpr
-from parity.program.precision import jaxprs
+from parity.program.jax_versions import ClosedJaxpr, equations
 
 
 def devices(closed: ClosedJaxpr) -> int:
@@ -17,8 +16,7 @@ def devices(closed: ClosedJaxpr) -> int:
     Meshes (`shard_map`), shardings (`with_sharding_constraint`, `device_put`, `jit`) and the axes
     of `pmap` ask for some.
     """
-    asked = (_asked(eqn) for jaxpr in jaxprs(closed.jaxpr) for eqn in jaxpr.eqns)
-    return max((count for counts in asked for count in counts), default=1)
+    return max((count for eqn in equations(closed) for count in _asked(eqn)), default=1)
 
 
 def _asked(eqn: Any) -> Iterator[int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from parity.program.jax_versions import ClosedJaxpr
-from parity.program.precision import jaxprs
+from parity.program.jax_versions import ClosedJaxpr, equations
 
 _CONTRACTIONS = ("dot_general", "conv_general_dilated")
 
@@ -18,10 +17,9 @@ def dots(closed: ClosedJaxpr) -> str:
         in which the program has them; "" for a program without any.
     """
     found: Counter[str] = Counter()
-    for jaxpr in jaxprs(closed.jaxpr):
-        for eqn in jaxpr.eqns:
-            if eqn.primitive.name in _CONTRACTIONS:
-                lhs, rhs = (atom.aval.dtype.name for atom in eqn.invars[:2])
-                mixed = " (mixed)" if lhs != rhs else ""
-                found[f"{lhs}·{rhs} -> {eqn.outvars[0].aval.dtype.name}{mixed}"] += 1
+    for eqn in equations(closed):
+        if eqn.primitive.name in _CONTRACTIONS:
+            lhs, rhs = (atom.aval.dtype.name for atom in eqn.invars[:2])
+            mixed = " (mixed)" if lhs != rhs else ""
+            found[f"{lhs}·{rhs} -> {eqn.outvars[0].aval.dtype.name}{mixed}"] += 1
     return ", ".join(f"{count} {kind}" for kind, count in found.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -64,6 +64,14 @@ def inner_jaxprs(eqn: Any) -> list[Any]:
             if isinstance(one, (Jaxpr, ClosedJaxpr)):
                 found.append(closed(one))
     return found
+
+
+def equations(closed: Any) -> Iterator[Any]:
+    """Every equation of a closed jaxpr, those of calls, branches and loops included."""
+    for eqn in closed.jaxpr.eqns:
+        yield eqn
+        for inner in inner_jaxprs(eqn):
+            yield from equations(inner)
 
 
 def is_key(aval: Any) -> bool:

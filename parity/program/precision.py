@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from parity.errors import Unsupported
-from parity.program.jax_versions import ClosedJaxpr, Jaxpr
+from parity.program.jax_versions import ClosedJaxpr, Jaxpr, equations
 
 
 def precision(value: Any) -> Any:
@@ -63,8 +62,7 @@ def precisions(closed: ClosedJaxpr) -> tuple[str, ...]:
 
     Whoever asks for them: an argument, a context, a setting of `jax.config` or the environment.
     """
-    found = {name for jaxpr in jaxprs(closed.jaxpr) for eqn in jaxpr.eqns for name in _asked(eqn)}
-    return tuple(sorted(found))
+    return tuple(sorted({name for eqn in equations(closed) for name in _asked(eqn)}))
 
 
 def without_precisions(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -77,24 +75,6 @@ def _asked(eqn: Any) -> list[str]:
     name = precision_name(value) or str(value)
     names = [name] if isinstance(name, str) else name
     return [] if value is None else [name for name in names if name.lower() != "default"]
-
-
-def _inner(value: Any) -> Iterator[Jaxpr]:
-    """The jaxprs in a parameter of an equation."""
-    for one in value if isinstance(value, list | tuple) else (value,):
-        if isinstance(one, ClosedJaxpr):
-            yield one.jaxpr
-        elif isinstance(one, Jaxpr):
-            yield one
-
-
-def jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
-    """A jaxpr and all inside of it."""
-    yield jaxpr
-    for eqn in jaxpr.eqns:
-        for value in eqn.params.values():
-            for inner in _inner(value):
-                yield from jaxprs(inner)
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
@@ -112,6 +92,8 @@ def _rewritten_value(value: Any) -> Any:
         return value.replace(jaxpr=_rewritten(value.jaxpr))
     if isinstance(value, Jaxpr):
         return _rewritten(value)
-    if isinstance(value, list | tuple) and any(True for _ in _inner(value)):
+    if isinstance(value, list | tuple) and any(
+        isinstance(one, ClosedJaxpr | Jaxpr) for one in value
+    ):
         return type(value)(map(_rewritten_value, value))
     return value

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from parity.dtypes import DType, dtype
 from parity.program.build import Program
-from parity.program.jax_versions import inner_jaxprs
+from parity.program.jax_versions import equations
 from parity.program.spec import LICENCES
 from parity.reference import honest, implementations
 from parity.reference.algorithms import algorithm_of
@@ -184,7 +184,7 @@ def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
 
 def _is_narrow(closed: Any) -> bool:
     """Whether any value of the program has a float dtype under 32 bits."""
-    for eqn in _equations(closed):
+    for eqn in equations(closed):
         algorithm = algorithm_of(eqn)
         if algorithm is not None and algorithm.narrows:
             return True
@@ -193,14 +193,6 @@ def _is_narrow(closed: Any) -> bool:
             if found.kind == "float" and found.bits < 32:
                 return True
     return False
-
-
-def _equations(closed: Any) -> Iterator[Any]:
-    """Every equation of a program, those of calls, branches and loops included."""
-    for eqn in closed.jaxpr.eqns:
-        yield eqn
-        for inner in inner_jaxprs(eqn):
-            yield from _equations(inner)
 
 
 def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
@@ -215,7 +207,7 @@ def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:
     if noted.not_wider:
         notes.append(f"reference no wider than float64 in {', '.join(sorted(noted.not_wider))}")
     notes += dict.fromkeys(noted.overflows)
-    mixed = sorted({_mixture(eqn) for eqn in _equations(it.closed)} - {""})
+    mixed = sorted({_mixture(eqn) for eqn in equations(it.closed)} - {""})
     converted = "JAX converts both to the result's dtype first, `strict` does not"
     notes += [f"{one}: {converted}" for one in mixed]
     return tuple(notes)
