@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from rich.text import Text
@@ -25,7 +26,7 @@ class Column:
     cells: Sequence[Text]
     right: bool = False
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Terminal cells that the widest entry takes."""
         return max(text.cell_len for text in (*map(Text, self.head), *self.cells))
