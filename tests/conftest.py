@@ -4,8 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 FAKES = Path(__file__).parent / "fakes"
+
+# No test is timed: machines are noisy. All else stays as in the profile before (CI has its own).
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture
