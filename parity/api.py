@@ -54,7 +54,7 @@ def load(path: Path | str) -> CaseFile:
         CaseFileError: it is not a valid case file; file, line and column are in the message.
     """
     config = load_config(Path(path))
-    return load_file(path, known_paths=registry.names(), max_cases=config.max_cases)
+    return load_file(path, known_paths=registry.options(), max_cases=config.max_cases)
 
 
 class Choices(TypedDict, total=False):
@@ -263,7 +263,7 @@ class _Loader:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._known_paths = registry.names()
+        self._known_paths = registry.options()
         self._broken: set[Path] = set()
         self.files: dict[Path, CaseFile] = {}
         self.errors: list[UserError] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,10 @@ from parity.dtypes import DTYPES
 from parity.program.spec import OperandSpec, ProgramSpec, strings
 
 _WIDE = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+
+Known = Mapping[str, Mapping[str, Sequence[Any]] | None]
+"""By path, the options it takes with the values that each may have, any if there are none; None
+where that is not known before it runs."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +87,27 @@ def variants(body: Body) -> tuple[Variant, ...]:
         if isinstance(item, str):
             found.append(Variant(item, item))
             continue
-        flags = sorted({**item.compiler_options, **item.env}.items())
+        given = item.compiler_options, item.settings, item.polymorphic_shapes, item.env
+        flags = sorted((name, of) for flags in given for name, of in flags.items())
         short = hashlib.sha256(repr(flags).encode()).hexdigest()[:8]
         name = item.name or f"{item.path}+{short}"
-        found.append(Variant(name, item.path, dict(item.compiler_options), dict(item.env)))
+        found.append(
+            Variant(
+                name,
+                item.path,
+                item.compiler_options,
+                item.settings,
+                item.polymorphic_shapes,
+                item.env,
+            )
+        )
     return tuple(found)
 
 
-def check_paths(body: Body, known: Collection[str] | None) -> None:
-    """Raise a Problem for a path that is unknown, named twice, or no baseline among them."""
+def check_paths(body: Body, known: Known | None) -> None:
+    """Raise a Problem for a path that is unknown, named twice, given what it does not take, or no
+    baseline among them.
+    """
     names = [variant.name for variant in variants(body)]
     for index, variant in enumerate(variants(body)):
         at = ("paths", index)
@@ -100,10 +116,40 @@ def check_paths(body: Body, known: Collection[str] | None) -> None:
         if known is not None and variant.path not in known:
             what = f"unknown path (got {show(variant.path)}; allowed {listed(known)})"
             raise Problem(what, at, hint=did_you_mean(variant.path, known))
+        if known is not None and not isinstance(body.paths[index], str):
+            _check_variant(variant, known[variant.path], [*body.operands], at)
     if body.baseline not in names:
         what = f"baseline is not among the paths (got {show(body.baseline)}; "
         what += f"allowed {listed(names)})"
         raise Problem(what, ("baseline",), instead=("paths",))
+
+
+def _check_variant(
+    variant: Variant,
+    taken: Mapping[str, Sequence[Any]] | None,
+    operands: Sequence[str],
+    at: tuple[str | int, ...],
+) -> None:
+    """Raise a Problem for an option that a path does not take, or a value that it cannot have."""
+    if taken is None:
+        return
+    for name, value in variant.options().items():
+        inside = (*at, name) if name not in variant.settings else (*at, "settings", name)
+        if name not in taken:
+            what = f"{variant.path} does not take it (got {name}; allowed {listed(taken)})"
+            raise Problem(what, inside, key=True, hint=did_you_mean(name, taken))
+        allowed = taken[name]
+        values = value if isinstance(value, list) else [value]
+        wrong = [one for one in values if one not in allowed] if allowed else []
+        if wrong:
+            what = f"unknown {name} of {variant.path} (got {show(wrong[0])}; "
+            what += f"allowed {listed(allowed)})"
+            raise Problem(what, inside, hint=did_you_mean(str(wrong[0]), map(str, allowed)))
+    for operand in variant.polymorphic_shapes:
+        if operand not in operands:
+            what = f"no such operand (got {operand}; allowed {listed(operands)})"
+            inside = (*at, "polymorphic_shapes", operand)
+            raise Problem(what, inside, key=True, hint=did_you_mean(operand, operands))
 
 
 def tolerance(body: Body) -> Tolerance | None:

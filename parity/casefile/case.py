@@ -18,7 +18,7 @@ GRADES = ("identical", "equivalent", "divergent", "inaccurate", "mismatched")
 """From best to worst; `--fail-on` and `fail_on` compare by this order."""
 
 OUTCOMES = ("ok", "unsupported", "error", "crashed", "timeout", "out-of-memory")
-STAGES = ("build", "trace", "lower", "convert", "compile", "run")
+STAGES = ("build", "trace", "lower", "convert", "compile", "save", "load", "run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +95,26 @@ class Variant:
         name: as rows call it.
         path: which path it is.
         compiler_options: XLA options of this compilation alone.
+        settings: what the path takes beside them, by name.
+        polymorphic_shapes: by operand, as `jax.export.symbolic_shape` reads it; exported so.
         variables: environment variables of its worker.
     """
 
     name: str
     path: str
     compiler_options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    polymorphic_shapes: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
         """What the path itself is given."""
-        return {"compiler_options": dict(self.compiler_options)} if self.compiler_options else {}
+        found = {
+            "compiler_options": dict(self.compiler_options),
+            "polymorphic_shapes": dict(self.polymorphic_shapes),
+            **self.settings,
+        }
+        return {name: of for name, of in found.items() if of != {}}
 
 
 @dataclass(frozen=True, slots=True)

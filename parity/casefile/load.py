@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parity.casefile.build import build, check_paths, tolerance, variants
+from parity.casefile.build import Known, build, check_paths, tolerance, variants
 from parity.casefile.case import Case
 from parity.casefile.discover import discover
 from parity.casefile.document import Document, parse, read, shown
@@ -53,7 +53,7 @@ def load(
     path: Path | str,
     *,
     root: Path | None = None,
-    known_paths: Collection[str] | None = None,
+    known_paths: Known | None = None,
     max_cases: int = MAX_CASES,
     today: datetime.date | None = None,
     text: str | None = None,
@@ -100,7 +100,7 @@ def check_unique(files: Iterable[CaseFile]) -> None:
 class _Loader:
     """The steps from a document to its cases."""
 
-    def __init__(self, file: Path, document: Document, known_paths: Collection[str] | None) -> None:
+    def __init__(self, file: Path, document: Document, known_paths: Known | None) -> None:
         self.file = file
         self._document = document
         self._known_paths = known_paths

@@ -161,6 +161,12 @@ class VariantModel(Strict):
     compiler_options: dict[str, bool | int | float | str] = Field(
         default={}, description="XLA options of this compilation alone"
     )
+    settings: dict[str, bool | int | float | str | list[str]] = Field(
+        default={}, description="what the path takes beside them"
+    )
+    polymorphic_shapes: dict[str, str] = Field(
+        default={}, description="operand: its dimensions, such as 'batch, 8, _'; exported so"
+    )
     env: dict[str, str] = Field(default={}, description="environment variables of its worker")
 
 

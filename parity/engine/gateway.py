@@ -34,7 +34,7 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's to handle
 stub = types.ModuleType("parity")
 stub.__path__ = [channel.receive()]
 sys.modules["parity"] = stub
-from parity.worker.serve import serve
+from parity.worker.{module} import serve
 serve(channel)
 """
 _STDERR_LINES = 20
@@ -53,12 +53,15 @@ class Setting:
         x64: whether JAX has 64-bit types.
         variables: environment variables set beside the inherited ones, sorted pairs.
         devices: how many devices the host is divided into.
+        reader: which artifacts it executes (`paths.Exported.reader`); "" for one that runs
+            programs.
     """
 
     python: str = sys.executable
     x64: bool = False
     variables: tuple[tuple[str, str], ...] = ()
     devices: int = 1
+    reader: str = ""
 
     def environ(self) -> dict[str, str]:
         """The variables, with the flag among them that divides the host."""
@@ -109,7 +112,9 @@ class Gateway:
                 f"popen//python={setting.python} -P//execmodel=main_thread_only"
             )
             self._process = gateway._io.popen
-            self._channel = gateway.remote_exec(_BOOTSTRAP.format(host=os.getpid()))
+            self._channel = gateway.remote_exec(
+                _BOOTSTRAP.format(host=os.getpid(), module="read" if setting.reader else "serve")
+            )
             self._channel.send(str(Path(__file__).parent.parent))
             self._channel.send(
                 {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -169,9 +171,17 @@ class Workers:
             raise Stopped
         del self._gateways[setting]
 
-    def packed(self, case: Case, inputs: Sequence[np.ndarray]) -> dict[str, Any]:
-        """The request that tells a worker which case the next ones are about."""
+    def packed(self, case: Case, inputs: Sequence[np.ndarray], *, read: bool) -> dict[str, Any]:
+        """The request that tells a worker which case the next ones are about.
+
+        Args:
+            case: which.
+            inputs: its operands.
+            read: whether the worker executes artifacts.
+        """
         arrays = {str(i): pack(array, str(self._folder)) for i, array in enumerate(inputs)}
+        if read:
+            return {"kind": "operands", "inputs": arrays}
         return {"kind": "case", "spec": case.program.to_wire(), "inputs": arrays}
 
     @property
@@ -191,6 +201,21 @@ class Workers:
         self._gateways.clear()
 
 
+@dataclass(frozen=True)
+class _Written:
+    """What a path has exported and is still to be executed.
+
+    Attributes:
+        folder: of the artifact.
+        reader: names the worker that executes it.
+        outcome: evidence, timings and programs of the export.
+    """
+
+    folder: str
+    reader: str
+    outcome: PathOutcome
+
+
 @dataclass
 class _Task:
     """One case in one environment, until every path has its outcome."""
@@ -201,22 +226,34 @@ class _Task:
     arrived: Callable[[PathOutcome], None] = lambda outcome: None
     outcomes: dict[str, PathOutcome] = field(default_factory=dict)
     references: References = field(default_factory=References)
+    _written: dict[str, _Written] = field(default_factory=dict)
     _retried: set[str] = field(default_factory=set)
 
     def run(self, paths: list[str]) -> None:
-        """Ask for every path, those that share a setting in one worker."""
+        """Ask for every path, those that share a setting in one worker.
+
+        What some of them export in the first round is executed in a second one.
+        """
         inputs = self.case.arrays()
-        by_setting: dict[Setting, list[str]] = {}
-        for path in paths:
-            by_setting.setdefault(self._setting(path), []).append(path)
-        for setting, pending in by_setting.items():
-            while pending:
-                self._ask(setting, pending, inputs)
+        while paths:
+            by_setting: dict[Setting, list[str]] = {}
+            for path in paths:
+                by_setting.setdefault(self._setting(path), []).append(path)
+            for setting, pending in by_setting.items():
+                while pending:
+                    self._ask(setting, pending, inputs)
+            paths = [*self._written]
 
     def _setting(self, path: str) -> Setting:
         variables = dict(self.environment.variables) | dict(self._variant(path).variables)
-        program = self.case.program
-        return Setting(self.environment.python, program.x64, _pairs(variables), program.devices)
+        program, written = self.case.program, self._written.get(path)
+        return Setting(
+            self.environment.python,
+            program.x64,
+            _pairs(variables),
+            program.devices,
+            written.reader if written else "",
+        )
 
     def _variant(self, path: str) -> Variant:
         return self.case.variants.get(path) or Variant(path, path)
@@ -226,7 +263,7 @@ class _Task:
         gateway = self.workers.gateway(setting, self.environment)
         try:
             self._load(gateway, pending)
-            gateway.send(self.workers.packed(self.case, inputs))
+            gateway.send(self.workers.packed(self.case, inputs, read=bool(setting.reader)))
             for path in pending:
                 gateway.send(self._request(path))
             while pending:
@@ -264,12 +301,15 @@ class _Task:
         if path == _REFERENCES:
             return {"kind": "references", "licences": list(self.case.licences)}
         variant = self._variant(path)
-        return {
+        request = {
             "kind": "path",
             "path": variant.path,
             "options": variant.options(),
             "memory": self.workers.limits.memory,
         }
+        if path in self._written:
+            request |= {"kind": "execute", "artifact": self._written[path].folder}
+        return request
 
     def _answered(self, path: str, answer: Mapping[str, Any]) -> None:
         failure = Failure(**answer["failure"]) if answer["failure"] else None
@@ -279,19 +319,26 @@ class _Task:
         evidence = dict(answer["evidence"])
         if path in self._retried:
             evidence["retried"] = "crashed in a worker that had run other paths, not alone"
-        self._settle(
-            PathOutcome(
-                path,
-                outputs={} if failure else unpack_all(answer["outputs"]),
-                evidence=evidence,
-                timings=answer["timings"],
-                failure=failure,
-                programs=dict(answer["programs"]),
-                shards={} if failure else unpack_shards(answer["shards"]),
-            )
+        given = "outputs" in answer
+        outcome = PathOutcome(
+            path,
+            outputs=unpack_all(answer["outputs"]) if given else {},
+            evidence=evidence,
+            timings=answer["timings"],
+            failure=failure,
+            programs=dict(answer["programs"]),
+            shards=unpack_shards(answer["shards"]) if given else {},
         )
+        if "artifact" in answer:
+            self._written[path] = _Written(answer["artifact"], answer["reader"], outcome)
+        else:
+            self._settle(outcome)
 
     def _settle(self, outcome: PathOutcome) -> None:
+        written = self._written.pop(outcome.path, None)
+        if written is not None:
+            outcome = _joined(written.outcome, outcome)
+            shutil.rmtree(written.folder, ignore_errors=True)
         self.outcomes[outcome.path] = outcome
         self.arrived(outcome)
 
@@ -310,6 +357,18 @@ class _Task:
             self.references = References(failure=failure)
         else:
             self._settle(PathOutcome(path, failure=failure))
+
+
+def _joined(exported: PathOutcome, executed: PathOutcome) -> PathOutcome:
+    """What became of an artifact, with what is known of how it was made."""
+    seconds = Counter(exported.timings)
+    seconds.update(executed.timings)
+    return replace(
+        executed,
+        evidence={**exported.evidence, **executed.evidence},
+        timings=dict(seconds),
+        programs={**exported.programs, **executed.programs},
+    )
 
 
 def _pairs(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

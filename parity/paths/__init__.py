@@ -18,6 +18,8 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pathlib
+
     import numpy as np
 
     from parity.program.build import Program
@@ -35,7 +37,7 @@ class Probe:
 
     Args:
         announce: called with the stage's name when it begins, so that a crash can be placed.
-        options: what the case gives this path: "compiler_options".
+        options: what the case gives this path, by name: those of `Path.options`.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Probe:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """One of build, trace, lower, convert, compile, run; `timings` gets its seconds."""
+        """One of build, trace, lower, convert, compile, save, load, run; `timings` gets its seconds."""
         self.current = name
         self._announce(name)
         begin = time.perf_counter()
@@ -93,12 +95,13 @@ class Path:
 
     Attributes:
         name: as case files spell it; an execution mode follows a dot.
-        options: names of the options it takes ("compiler_options"); a case that gives another one
-            gets `unsupported`, since an option that is ignored would be a lie.
+        options: the options it takes ("compiler_options"), each with the values that it may have;
+            none stands for any. A case that gives another one is refused, since an option that is
+            ignored would be a lie.
     """
 
     name: str
-    options: frozenset[str] = frozenset()
+    options: Mapping[str, Sequence[Any]] = {}
 
     def unsupported(self) -> str | None:
         """Why this environment lacks the path, with the version that removed it; None if it runs.
@@ -130,6 +133,51 @@ class Path:
         raise NotImplementedError
 
 
+class Exported(Path):
+    """A way that leads through a file: one process writes it, another one executes it.
+
+    Subclass it, set `name` and `reader`, and write `export` and `execute`. The second process has
+    never seen the program, and stays for the next one.
+
+    Attributes:
+        reader: names the process that executes; paths of the same name share one.
+    """
+
+    reader: str
+
+    def prepare(self) -> None:
+        """What `load` is to `export`, to `execute`: imports what it needs."""
+
+    def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
+        """Write the program.
+
+        Args:
+            program: what to write.
+            folder: empty, takes the files.
+            probe: takes the stages and the evidence.
+
+        Raises:
+            Unsupported: the path cannot express this program.
+            PathProofError: what was written is something else.
+        """
+        raise NotImplementedError
+
+    def execute(
+        self, folder: pathlib.Path, inputs: Sequence[np.ndarray], probe: Probe
+    ) -> Sequence[np.ndarray]:
+        """Execute what `export` wrote, perhaps another release's: see `Path.run`.
+
+        Args:
+            folder: what `export` left there.
+            inputs: the operands' bits and the arrays of `Program.drawn`, in order.
+            probe: takes the stages, `load` first, and the evidence.
+
+        Raises:
+            PathProofError: something else ran.
+        """
+        raise NotImplementedError
+
+
 @cache
 def _registry() -> Mapping[str, type[Path] | EntryPoint]:
     found: dict[str, type[Path] | EntryPoint] = {}
@@ -144,6 +192,11 @@ def _registry() -> Mapping[str, type[Path] | EntryPoint]:
 def names() -> tuple[str, ...]:
     """Every path that can be named, built-in ones first."""
     return tuple(_registry())
+
+
+def options() -> Mapping[str, Mapping[str, Sequence[Any]] | None]:
+    """By path, the options that it takes; None for one of another distribution."""
+    return {n: of.options if isinstance(of, type) else None for n, of in _registry().items()}
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parity.paths import Path, PathProofError, Probe
@@ -17,7 +17,7 @@ class Jit(Path):
     """The program compiled as one XLA computation and called through `jax.jit`."""
 
     name = "jit"
-    options = frozenset({"compiler_options"})
+    options: Mapping[str, Sequence[Any]] = {"compiler_options": ()}
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe

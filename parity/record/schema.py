@@ -49,7 +49,7 @@ METRICS = (
 
 _COUNTS = ("pattern", "nan_got", "nan_want")
 TARGETS = ("f64", "strict", "baseline")
-STAGES = ("build", "trace", "lower", "convert", "compile", "run", "compare")
+STAGES = ("build", "trace", "lower", "convert", "compile", "save", "load", "run", "compare")
 
 _TABLES = """
 CREATE TABLE run (         -- facts of the run, one to a row

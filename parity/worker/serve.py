@@ -8,23 +8,22 @@ before has been sent. What it was doing when it died stands in its state file.
 from __future__ import annotations
 
 import os
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from parity import paths
-from parity.dtypes import UnsupportedDType
 from parity.errors import Unsupported
-from parity.paths import Probe
+from parity.paths import Exported, Probe
 from parity.program import source
 from parity.program.build import Program, build
 from parity.program.dots import dots
 from parity.program.spec import PROGRAMS, ProgramSpec
 from parity.reference import wider
+from parity.worker import artifact, process
+from parity.worker.process import Post, answer_all, memory_limit, path_named, seen
 from parity.worker.protocol import (
     Failure,
     Shard,
@@ -37,27 +36,20 @@ from parity.worker.protocol import (
 
 Shards = Mapping[str, tuple[Shard, ...]]
 
-_MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "ResourceExhaustedError", "out of memory")
-
 
 class Server:
     """Holds the current program between the requests of one case.
 
     Args:
-        state: file descriptor of the state file, overwritten with the current stage.
-        folder: where arrays too large for a message are written.
+        post: where it tells its stage and writes what is too large for a message.
     """
 
-    def __init__(self, state: int, folder: str) -> None:
-        self._state = state
-        self._folder = folder
+    def __init__(self, post: Post) -> None:
+        self.announce = post.announce
+        self._folder = post.folder
         self._program: Program | Failure | None = None
         self._inputs: tuple[np.ndarray, ...] = ()
         self._bits: dict[tuple[str, ...], list[str]] = {}
-
-    def announce(self, stage: str) -> None:
-        """Note the current stage where the host finds it should this process die."""
-        os.pwrite(self._state, stage.ljust(16).encode(), 0)
 
     def case(self, request: Mapping[str, Any]) -> None:
         """Take the program and operands that the next requests are about; answers nothing."""
@@ -75,48 +67,76 @@ class Server:
         self.announce("start")
         try:
             if _unsupported(request["path"]) is None:
-                _path(request["path"]).load()
+                path_named(request["path"]).load()
         except Exception as error:  # noqa: BLE001 - an import may fail in any way; it becomes a row
             return {"failure": vars(_failure(error, "build"))}
         return {"failure": None}
 
     def path(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the current program on one path, in at most so much more memory than now."""
+        """Run the current program on one path, in at most so much more memory than now.
+
+        Of a path that executes what it exported elsewhere, the answer has the artifact's folder
+        instead of outputs.
+        """
         probe = Probe(self.announce, request["options"])
         try:
             with memory_limit(request["memory"]):
-                outputs, shards = self._run(request["path"], probe)
+                path = self._taking(request["path"], probe)
+                if isinstance(path, Exported):
+                    return self._export(path, probe) | {"failure": None} | seen(probe)
+                outputs, shards = self._run(path, probe)
         except Exception as error:  # noqa: BLE001 - whatever a path raises is that path's result
             failure = error.failure if isinstance(error, _NoProgram) else self._place(error, probe)
-            return {"failure": vars(failure)} | _seen(probe)
+            return {"failure": vars(failure)} | seen(probe)
         return {
             "outputs": pack_all(outputs, self._folder),
             "shards": pack_shards(shards, self._folder),
             "failure": None,
-        } | _seen(probe)
+        } | seen(probe)
 
-    def _run(self, name: str, probe: Probe) -> tuple[dict[str, np.ndarray], Shards]:
-        """The outputs of the current program by name, and their shards."""
-        path, reason = _path(name), _unsupported(name)
+    def _taking(self, name: str, probe: Probe) -> paths.Path:
+        """The path of that name, if it takes what it is given."""
+        path, reason = path_named(name), _unsupported(name)
         if reason is not None:
             raise Unsupported(reason)
-        ignored = set(probe.options) - path.options
+        ignored = set(probe.options) - set(path.options)
         if ignored:
             raise Unsupported(f"{name} takes no {', '.join(sorted(ignored))}")
         if not isinstance(self._program, Program):
             raise _NoProgram(self._program or Failure("error", "build", message="no program"))
-        # Built anew, so that no path finds another one's traces in JAX's caches.
-        program = build(self._program.spec)
+        return path
+
+    def _built(self) -> Program:
+        """The current program built anew: no path finds another one's traces in JAX's caches."""
+        assert isinstance(self._program, Program)  # `_taking` has seen to it
+        return build(self._program.spec)
+
+    def _export(self, path: Exported, probe: Probe) -> dict[str, Any]:
+        """The folder of a new artifact, with a control where a precision is asked for."""
+        program = self._built()
+        folder = artifact.write(path, program, self._folder, probe)
+        if asked := self._asked():
+            artifact.write_control(path, program.without_precisions(), folder, probe, asked)
+        self._note_program(probe)
+        return {"artifact": folder, "reader": path.reader}
+
+    def _run(self, path: paths.Path, probe: Probe) -> tuple[dict[str, np.ndarray], Shards]:
+        """The outputs of the current program by name, and their shards."""
+        program = self._built()
         results = path.run(program, program.arrays(self._inputs), probe)
         outputs = dict(zip(program.outputs, results, strict=True))
-        if settings := source.changed_settings():
-            probe.evidence["settings"] = ", ".join(f"{k}={v}" for k, v in settings.items())
+        self._note_program(probe)
         self._note_idle_precision(path, program, outputs, probe)
-        if found := self._dots():
-            probe.evidence["dots"] = found
         outputs = {name: out for name, out in outputs.items() if out.dtype.name != "void"}
         held = {name: probe.shards.get(at, ()) for at, name in enumerate(program.outputs)}
         return outputs, {name: held[name] for name in outputs if held[name]}
+
+    def _note_program(self, probe: Probe) -> None:
+        """Say which settings the program has changed, and what it contracts."""
+        if settings := source.changed_settings():
+            probe.evidence["settings"] = ", ".join(f"{k}={v}" for k, v in settings.items())
+        if found := self._dots():
+            probe.evidence["dots"] = found
 
     def _note_idle_precision(
         self, path: paths.Path, program: Program, outputs: Mapping[str, np.ndarray], probe: Probe
@@ -134,7 +154,7 @@ class Server:
             results = path.run(control, arrays, Probe(self.announce, probe.options))
             self._bits[run] = [digest(out) for out in results]
         if self._bits[run] == bits:
-            probe.evidence["no_effect"] = f"precision {', '.join(asked)}: accepted, no effect here"
+            probe.evidence["no_effect"] = artifact.no_effect(asked)
 
     def _asked(self) -> tuple[str, ...]:
         """The precisions that the current program asks for."""
@@ -211,42 +231,14 @@ class _NoProgram(Exception):
         self.failure = failure
 
 
-def _seen(probe: Probe) -> dict[str, Any]:
-    """What a path left in its probe."""
-    return {
-        "timings": probe.timings,
-        "evidence": probe.evidence,
-        "programs": probe.programs,
-    }
-
-
-def _path(name: str) -> paths.Path:
-    try:
-        return paths.get(name)
-    except KeyError:
-        raise Unsupported(f"this environment has no path {name}") from None
-
-
 @cache
 def _unsupported(name: str) -> str | None:
     """`Path.unsupported`, asked once: what is installed does not change under a worker."""
-    return _path(name).unsupported()
+    return path_named(name).unsupported()
 
 
 def _failure(error: Exception, stage: str) -> Failure:
-    message = _located(str(error).strip() or repr(error), source.raised_in(error))
-    if isinstance(error, Unsupported | UnsupportedDType):
-        return Failure("unsupported", stage, type(error).__name__, message)
-    exhausted = isinstance(error, MemoryError) or any(word in message for word in _MEMORY_WORDS)
-    outcome = "out-of-memory" if exhausted else "error"
-    trace = "".join(traceback.format_exception(error))
-    return Failure(outcome, stage, type(error).__name__, message[:4000], traceback=trace[-8000:])
-
-
-def _located(message: str, place: str) -> str:
-    """A message whose first line tells, if it is known, the place in the user's code."""
-    first, newline, rest = message.partition("\n")
-    return f"{first} ({place}){newline}{rest}" if place else message
+    return process.failure(error, stage, source.raised_in(error))
 
 
 def environment() -> dict[str, str]:
@@ -285,28 +277,6 @@ def _cpu_features() -> list[str]:
     return sorted(flag for flag in flags.split() if flag.startswith(telling))
 
 
-@contextmanager
-def memory_limit(extra: int | None) -> Iterator[None]:
-    """On Linux, let allocations fail beyond the memory in use now plus `extra` bytes.
-
-    The soft limit on the data segment makes an allocation fail where the process survives it; set
-    before the libraries are loaded, it would end them at start.
-    """
-    if extra is None or not os.path.exists("/proc/self/status"):
-        yield
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    with open("/proc/self/status") as status:
-        used = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
-    resource.setrlimit(resource.RLIMIT_DATA, (used + extra, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
 def serve(channel: Any) -> None:
     """Answer requests until the channel closes.
 
@@ -315,25 +285,17 @@ def serve(channel: Any) -> None:
             `{state, stderr, folder, x64, variables, mpmath}`.
     """
     begin = channel.receive()
-    os.environ.update(begin["variables"])
-    stderr = os.open(begin["stderr"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.dup2(stderr, 2)
-    state = os.open(begin["state"], os.O_RDWR | os.O_CREAT, 0o600)
-    server = Server(state, begin["folder"])
-    server.announce("start")
+    server = Server(Post(begin))
     wider.use_mpmath(begin["mpmath"])
     import jax
 
     jax.config.update("jax_enable_x64", bool(begin["x64"]))
     channel.send({"environment": environment(), "pid": os.getpid()})
-    answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    answers = {
         "case": server.case,
         "load": server.load,
         "path": server.path,
         "references": server.references,
         "harnesses": harnesses,
     }
-    for request in channel:
-        answer = answers[request["kind"]](request)
-        if answer is not None:
-            channel.send(answer)
+    answer_all(channel, answers)

@@ -158,3 +158,25 @@ def test_a_program_over_several_devices_is_not_given_to_tensorflow(name):
     program = Program(spec, lambda x: (doubled(x),), ["out"])
     with pytest.raises(Unsupported, match="TensorFlow runs a program on one device"):
         paths.get(name).run(program, [np.ones(8, np.float32)], paths.Probe())
+
+
+def test_an_artifact_is_executed_by_a_process_that_never_traced_the_program(tmp_path):
+    """The reader is started without JAX; what it computes is what the file says."""
+    export = paths.get("export")
+    probe = paths.Probe()
+    export.export(build(SPEC), tmp_path, probe)
+    code = (
+        "import pathlib, sys, numpy as np; from parity import paths\n"
+        "path, probe = paths.get('export'), paths.Probe()\n"
+        "inputs = np.float32([[1, 2], [3, 4]]), np.float32([[5, 6], [7, 8]])\n"
+        "outputs = path.execute(pathlib.Path(sys.argv[1]), inputs, probe)\n"
+        "print([out.tolist() for out in outputs], 'parity.program.build' in sys.modules)\n"
+        "print(probe.evidence['stablehlo_sha256'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "[[[19.0, 22.0], [43.0, 50.0]]] False",
+        probe.evidence["stablehlo_sha256"],
+    ]

@@ -58,7 +58,7 @@ def test_the_view_has_the_figures_that_rows_have(db: sqlite3.Connection) -> None
     assert set(STAGES) <= set(columns)
     said = Probe.stage.__doc__
     assert said is not None
-    stages = re.findall(r"\b(?:build|trace|lower|convert|compile|run)\b", said)
+    stages = re.findall(r"\b(?:build|trace|lower|convert|compile|save|load|run)\b", said)
     assert [*stages, "compare"] == list(STAGES)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from parity.casefile.load import load
 from parity.errors import UserError
-from parity.paths import names
+from parity.paths import options
 from parity.report.html.cells import cell
 from parity.report.html.characters import spelled, visible
 from parity.report.html.details import detail
@@ -138,9 +138,9 @@ def test_integers_beyond_javascript_are_strings(maker):
 
 @pytest.mark.parametrize("file", sorted(CASES.glob("*.yaml")), ids=lambda file: file.stem)
 def test_the_resolved_case_is_a_case_file_that_loads_to_the_same_case(file):
-    for case in load(file, known_paths=names(), max_cases=10_000).cases[:12]:
+    for case in load(file, known_paths=options(), max_cases=10_000).cases[:12]:
         text = resolved_yaml(case)
-        (loaded,) = load(file, known_paths=names(), max_cases=1, text=text).cases
+        (loaded,) = load(file, known_paths=options(), max_cases=1, text=text).cases
         for field in ("program", "operands", "paths", "baseline", "tolerance", "licences", "about"):
             assert getattr(loaded, field) == getattr(case, field)
         assert [replace(entry, line=0, index=0) for entry in loaded.expect] == [

@@ -100,7 +100,12 @@ def _path(case: Case, name: str) -> Any:
     variant = case.variants.get(name)
     if variant is None:
         return name
-    flags = {"compiler_options": variant.compiler_options, "env": variant.variables}
+    flags = {
+        "compiler_options": variant.compiler_options,
+        "settings": variant.settings,
+        "polymorphic_shapes": variant.polymorphic_shapes,
+        "env": variant.variables,
+    }
     return {"path": variant.path, "name": name} | {key: of for key, of in flags.items() if of}
 
 
