@@ -82,7 +82,7 @@ class Probe:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """One of build, trace, lower, convert, compile, save, load, run; `timings` has its seconds."""
+        """One of build, trace, lower, convert, compile, save, load, run; `timings` gets seconds."""
         self.current = name
         self._announce(name)
         begin = time.perf_counter()
