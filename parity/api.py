@@ -99,7 +99,7 @@ def run(
     Args:
         targets: case files, folders, ids or globs over ids; none for `cases` in [tool.parity].
         k: an expression over ids, as pytest's -k.
-        paths: run these instead of the paths that the cases name.
+        paths: run these instead of the paths that the cases name; "all" for every one.
         choices: see `Choices`.
 
     Returns:
@@ -247,6 +247,8 @@ class _Chosen:
 
 def _known(paths: Sequence[str]) -> tuple[str, ...]:
     names = registry.names()
+    if tuple(paths) == ("all",):
+        return names
     for path in paths:
         if path not in names:
             raise UserError(

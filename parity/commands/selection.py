@@ -21,7 +21,9 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def selectors(command: _Command) -> _Command:
     """The arguments that choose cases and paths."""
     command = click.option(
-        "--paths", metavar="P,P,…", help="Run these paths instead of those that the cases name."
+        "--paths",
+        metavar="P,P,…",
+        help="Run these paths instead of those that the cases name; all runs every one.",
     )(command)
     command = click.option(
         "-k",

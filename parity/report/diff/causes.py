@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from parity.compare.message import first_line
 from parity.compare.rows import Row
+from parity.explain.evidence import KINDS
 
 LOWERING = "lowering changed"
 COMPILER = "compiler changed"
@@ -41,13 +42,6 @@ bits change from run to run: so `--repeat` found; evidence of a single run says 
 outcome changed: one side failed, and says why; of A what its case file says, if it was expected.
 on one side only: the row is gone, or new.
 """
-
-KINDS = {
-    "stablehlo": "StableHLO",
-    "graph": "TensorFlow operations",
-    "hlo": "optimized HLO",
-}
-"""What there may be evidence of, as it is called."""
 
 
 @dataclass(frozen=True, slots=True)

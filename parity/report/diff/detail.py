@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from parity.explain.evidence import LINES
 from parity.report.columns import Column, layout
 from parity.report.diff import wording
 from parity.report.diff.facts import Side
 from parity.report.diff.model import Aligned, Change
-from parity.report.diff.programs import LINES, program_diff
+from parity.report.diff.programs import program_diff
 from parity.report.numbers import element, index, metric
 from parity.report.table import folded
 

@@ -12,12 +12,12 @@ from dataclasses import fields
 from typing import Any
 
 from parity.compare.metrics import Metrics
+from parity.explain.evidence import KINDS, LINES, ProgramDiff
 from parity.record.encoding import dumps
 from parity.report.diff import wording
-from parity.report.diff.causes import KINDS
 from parity.report.diff.detail import ideal
 from parity.report.diff.model import Aligned, Cell, Change, Diff
-from parity.report.diff.programs import LINES, ProgramDiff, program_diff
+from parity.report.diff.programs import program_diff
 from parity.report.html.details import cut
 from parity.report.html.page import Detail
 from parity.report.numbers import element
