@@ -48,7 +48,7 @@ class Export(Exported):
         import jax
         from jax import export
 
-        from parity.worker.evidence import canonical_hlo, canonical_stablehlo
+        from parity.worker.evidence import leave
 
         with probe.stage("load"):
             exported = export.deserialize(bytearray((folder / _FILE).read_bytes()))
@@ -59,8 +59,7 @@ class Export(Exported):
         with probe.stage("run"):
             outputs = probe.fetched(compiled(*arrays))
         probe.evidence["executed"] = "an artifact of jax.export"
-        probe.compiled("stablehlo", canonical_stablehlo(exported.mlir_module()))
-        probe.compiled("hlo", canonical_hlo(compiled.as_text()))
+        leave(probe, stablehlo=exported.mlir_module(), hlo=compiled.as_text())
         return outputs
 
 

@@ -29,7 +29,7 @@ class Jit(Path):
         """
         import jax
 
-        from parity.worker.evidence import canonical_hlo, canonical_stablehlo, collectives
+        from parity.worker.evidence import leave
 
         concrete: list[bool] = []
 
@@ -50,11 +50,7 @@ class Jit(Path):
         if not concrete or any(concrete):
             raise PathProofError("the function ran on concrete arrays: jit is disabled")
         probe.evidence["executed"] = "one XLA computation"
-        probe.compiled("stablehlo", canonical_stablehlo(lowered.as_text()))
-        optimized = compiled.as_text()
-        probe.compiled("hlo", canonical_hlo(optimized))
-        if used := collectives(optimized):
-            probe.evidence["collectives"] = ", ".join(used)
+        leave(probe, stablehlo=lowered.as_text(), hlo=compiled.as_text())
         return outputs
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parity.paths import Probe
 
 _LOCATION = re.compile(r"\s*loc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
 _LOCATION_DEFINITION = re.compile(r"^#loc.*$\n?", re.MULTILINE)
@@ -28,6 +31,14 @@ _COLLECTIVE = re.compile(
 )
 _INDEX_COMMENT = re.compile(r"/\*index=\d+\*/")
 _DEFINED = re.compile(r"\s+(?:ROOT )?(%[\w.-]+) =|(?:ENTRY )?(%[\w.-]+) ")
+
+
+def leave(probe: Probe, *, stablehlo: str, hlo: str) -> None:
+    """Leave in a probe what XLA was given and made of it, and the collectives that it uses."""
+    probe.compiled("stablehlo", canonical_stablehlo(stablehlo))
+    probe.compiled("hlo", canonical_hlo(hlo))
+    if used := collectives(hlo):
+        probe.evidence["collectives"] = ", ".join(used)
 
 
 def canonical_stablehlo(text: str) -> str:
