@@ -20,12 +20,22 @@ if TYPE_CHECKING:
     from parity.program.build import Program
 
 _CALL_MODULE = "XlaCallModule"
-_CARRIERS = frozenset({"Identity", "IdentityN", "PreventGradient", "EnsureShape"})
+_CARRIERS = frozenset(
+    {"Identity", "IdentityN", "PreventGradient", "EnsureShape", "Placeholder", "NoOp"}
+)
 
 
-class _Jax2tf(Path):
+class Jax2tf(Path):
+    """What the paths through jax2tf have in common.
+
+    Attributes:
+        native: whether the program travels as StableHLO in one `XlaCallModule`.
+        xla_operations: whether a program that does not may use TensorFlow's operations of XLA.
+    """
+
     native: bool
     xla_operations = True
+    options: Mapping[str, Sequence[Any]] = {"polymorphic_shapes": ()}
 
     def unsupported(self) -> str | None:
         """See `Path.unsupported`."""
@@ -48,28 +58,32 @@ class _Jax2tf(Path):
         """See `Path.run`. Proof: the operations that TensorFlow executed, seen while they ran."""
         import tensorflow as tf
 
-        if program.spec.devices > 1 and _is_spread(program):
+        if program.spec.devices > 1 and is_spread(program):
             raise Unsupported("TensorFlow runs a program on one device")
         tensors = [tf.constant(array) for array in inputs]
         with probe.stage("convert"), _executed_operations() as operations:
             try:
-                results = self._results(program, tensors)
+                results = self._results(program, tensors, probe)
             except tf.errors.OpError:  # TensorFlow had the operations and could not execute them
                 probe.current = "run"
                 raise
         with probe.stage("run"):
             outputs = [result.numpy() for result in results]
-        self._prove(operations, probe)
+        self.prove(operations, probe)
         return outputs
 
-    def _results(self, program: Program, tensors: list[Any]) -> Sequence[Any]:
-        return self._converted(program, with_gradient=False)(*tensors)  # type: ignore[no-any-return]
+    def _results(self, program: Program, tensors: list[Any], probe: Probe) -> Sequence[Any]:
+        return self.converted(program, probe, with_gradient=False)(*tensors)  # type: ignore[no-any-return]
 
-    def _converted(self, program: Program, *, with_gradient: bool) -> Callable[..., Any]:
+    def converted(
+        self, program: Program, probe: Probe, *, with_gradient: bool
+    ) -> Callable[..., Any]:
         """A program as a function of TensorFlow's tensors."""
         from jax.experimental import jax2tf
 
-        how: dict[str, bool] = {} if self.xla_operations else {"enable_xla": False}
+        how: dict[str, Any] = {} if self.xla_operations else {"enable_xla": False}
+        if polymorphic := probe.options.get("polymorphic_shapes"):
+            how["polymorphic_shapes"] = [polymorphic.get(i.name) for i in program.inputs]
         converted: Callable[..., Any] = jax2tf.convert(
             program.function,
             native_serialization=self.native,
@@ -78,7 +92,16 @@ class _Jax2tf(Path):
         )
         return converted
 
-    def _prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
+    def prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
+        """Leave what was executed as evidence.
+
+        Args:
+            operations: name and attributes of each.
+            probe: takes it.
+
+        Raises:
+            PathProofError: it is another path's.
+        """
         from parity.worker.evidence import canonical_graph, canonical_stablehlo
 
         names = [name for name, _ in operations]
@@ -96,14 +119,14 @@ class _Jax2tf(Path):
             probe.compiled("graph", canonical_graph(operations))
 
 
-class Native(_Jax2tf):
+class Native(Jax2tf):
     """One `XlaCallModule` operation that carries the program's StableHLO."""
 
     name = "jax2tf-native"
     native = True
 
 
-class Nonnative(_Jax2tf):
+class Nonnative(Jax2tf):
     """One TensorFlow operation per primitive; JAX up to 0.7.1."""
 
     name = "jax2tf-nonnative"
@@ -129,24 +152,25 @@ class NonnativeWithoutXla(Nonnative):
     name = "jax2tf-nonnative.no-xla"
     xla_operations = False
 
-    def _prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
+    def prove(self, operations: Sequence[tuple[str, Mapping[str, Any]]], probe: Probe) -> None:
+        """See `Jax2tf.prove`."""
         found = sorted({name for name, _ in operations if name.startswith("Xla")})
         if found:
             raise PathProofError(f"{self.name} executed {', '.join(found)}")
-        super()._prove(operations, probe)
+        super().prove(operations, probe)
 
 
-class _Tape(_Jax2tf):
+class _Tape(Jax2tf):
     """The gradient taken by `tf.GradientTape` through the converted forward function."""
 
-    def _results(self, program: Program, tensors: list[Any]) -> Sequence[Any]:
+    def _results(self, program: Program, tensors: list[Any], probe: Probe) -> Sequence[Any]:
         import tensorflow as tf
 
         if program.spec.transform != "vjp":
             raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
         given = dict(zip([i.name for i in program.inputs], tensors, strict=True))
         forward = program.forward()
-        converted = self._converted(forward, with_gradient=True)
+        converted = self.converted(forward, probe, with_gradient=True)
         wanted = [given[name] for name in program.differentiated]
         with tf.GradientTape() as tape:
             tape.watch(wanted)
@@ -206,7 +230,8 @@ def _stablehlo(module: bytes) -> str:
         return str(stablehlo.deserialize_portable_artifact(ir.Context.current, module))
 
 
-def _is_spread(program: Program) -> bool:
+def is_spread(program: Program) -> bool:
+    """Whether a program lies on more than one device."""
     from parity.program.devices import devices
 
     return devices(program.jaxpr) > 1

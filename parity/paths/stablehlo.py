@@ -24,6 +24,7 @@ _SMALL = {"bool": "uint8", "int2": "int8", "int4": "int8", "uint2": "uint8", "ui
 
 _DIALECTS = ("builtin.", "func.", "stablehlo.")
 _NOT_INTERPRETED = frozenset({"stablehlo.custom_call", "stablehlo.composite"})
+_CONTRACTIONS = frozenset({"stablehlo.convolution", "stablehlo.dot_general"})
 
 
 class StableHLO(Path):
@@ -44,7 +45,6 @@ class StableHLO(Path):
         import jax
         import numpy as np
         from jaxlib.mlir import ir
-        from jaxlib.mlir.dialects import stablehlo
 
         from parity.worker.evidence import canonical_stablehlo
 
@@ -68,9 +68,8 @@ class StableHLO(Path):
         with module.context:
             with probe.stage("compile"):
                 _legalize(module)
-            attributes = [ir.DenseElementsAttr.get(piece) for piece in sent]
             with probe.stage("run"):
-                found = stablehlo.eval_module(module, attributes)
+                found = _interpreted(module, sent)
             pieces = iter([np.array(ir.DenseElementsAttr(one)) for one in found])
         probe.evidence["executed"] = "the StableHLO interpreter"
         return [_received(dtype, pieces) for dtype in given]
@@ -134,11 +133,42 @@ def _received(dtype: np.dtype[Any], pieces: Iterator[np.ndarray]) -> np.ndarray:
     return piece.astype(dtype) if dtype.name in _SMALL else piece.view(dtype)
 
 
+def _interpreted(module: Any, inputs: Sequence[np.ndarray]) -> Sequence[Any]:
+    """The attributes that a module makes of its inputs.
+
+    Raises:
+        RuntimeError: the interpreter failed; with what it said.
+    """
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    (main,) = (op for op in module.body.operations if op.name.value == "main")
+    types = [ir.RankedTensorType(one) for one in main.type.inputs]
+    attributes = [
+        ir.DenseElementsAttr.get(array, type=of.element_type, shape=list(array.shape))
+        for array, of in zip(inputs, types, strict=True)
+    ]
+    said: list[str] = []
+
+    def heard(diagnostic: Any) -> bool:
+        said.append(str(diagnostic))
+        return True
+
+    handler = module.context.attach_diagnostic_handler(heard)
+    try:
+        found: Sequence[Any] = stablehlo.eval_module(module, attributes)
+    except ValueError as error:
+        raise RuntimeError("; ".join([str(error), *said])) from error
+    finally:
+        handler.detach()
+    return found
+
+
 def _legalize(module: Any) -> None:
     """Write the functions of CHLO out in StableHLO's own.
 
     Raises:
-        Unsupported: something is left that the interpreter, which would abort, does not know.
+        Unsupported: something is left on which the interpreter would end the process.
     """
     from jaxlib.mlir import passmanager
     from jaxlib.mlir.dialects import stablehlo
@@ -146,15 +176,38 @@ def _legalize(module: Any) -> None:
     stablehlo.register_stablehlo_passes()
     pipeline = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
     passmanager.PassManager.parse(pipeline).run(module.operation)
-    names = set(_operations(module.operation))
-    unknown = {name for name in names if not name.startswith(_DIALECTS)}
-    if lacking := sorted(unknown | names & _NOT_INTERPRETED):
-        raise Unsupported(f"the StableHLO interpreter has no {', '.join(lacking)}")
+    lacking = {name for op in _operations(module.operation) if (name := _lacking(op))}
+    if lacking:
+        raise Unsupported(f"the StableHLO interpreter has no {', '.join(sorted(lacking))}")
 
 
-def _operations(operation: Any) -> Iterator[str]:
-    """The names of all operations in one."""
-    yield operation.name
+def _lacking(operation: Any) -> str:
+    """What the interpreter lacks for an operation, "" if nothing."""
+    name: str = operation.name
+    if not name.startswith(_DIALECTS) or name in _NOT_INTERPRETED:
+        return name
+    if name in _CONTRACTIONS:
+        of = [_element(value) for value in (*operation.operands, *operation.results)]
+        if _is_integer(of[0]) and not _is_integer(of[-1]):
+            return f"{name} of {of[0]} that gives {of[-1]}"
+    return ""
+
+
+def _element(value: Any) -> Any:
+    from jaxlib.mlir import ir
+
+    return ir.ShapedType(value.type).element_type
+
+
+def _is_integer(element: Any) -> bool:
+    from jaxlib.mlir import ir
+
+    return ir.IntegerType.isinstance(element)
+
+
+def _operations(operation: Any) -> Iterator[Any]:
+    """An operation and all those in it."""
+    yield operation
     for region in operation.regions:
         for block in region:
             for inner in block:
