@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from parity.program.build import Program
 
-_CALL_MODULE = "XlaCallModule"
+CALL_MODULE = "XlaCallModule"
 _CARRIERS = frozenset(
     {"Identity", "IdentityN", "PreventGradient", "EnsureShape", "Placeholder", "NoOp"}
 )
@@ -105,15 +105,15 @@ class Jax2tf(Path):
         from parity.worker.evidence import canonical_graph, canonical_stablehlo
 
         names = [name for name, _ in operations]
-        if (_CALL_MODULE in names) is not self.native:
+        if (CALL_MODULE in names) is not self.native:
             raise PathProofError(
                 f"{self.name} executed {', '.join(names)}: "
-                f"{_CALL_MODULE} {'is missing' if self.native else 'is the native path'}"
+                f"{CALL_MODULE} {'is missing' if self.native else 'is the native path'}"
             )
         shown = [name for name in names if name not in _CARRIERS]
         probe.evidence["executed"] = ", ".join(dict.fromkeys(shown))
         if self.native:
-            module = next(attrs["module"] for name, attrs in operations if name == _CALL_MODULE)
+            module = next(attrs["module"] for name, attrs in operations if name == CALL_MODULE)
             probe.compiled("stablehlo", canonical_stablehlo(_stablehlo(module)))
         else:
             probe.compiled("graph", canonical_graph(operations))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from parity.dtypes import dtype
 from parity.errors import Unsupported
 from parity.paths import PathProofError, Probe
 from parity.paths.jax2tf import Jax2tf, Native, Nonnative, is_spread
@@ -33,7 +34,7 @@ class _Function(Jax2tf):
         with probe.stage("convert"):
             function = tf.function(
                 self.converted(program, probe, with_gradient=False),
-                input_signature=signature(program, inputs, probe),
+                input_signature=signature(program, probe),
                 autograph=False,
                 jit_compile=self.compiled,
             )
@@ -50,7 +51,7 @@ class _Function(Jax2tf):
         return outputs
 
 
-def signature(program: Program, inputs: Sequence[np.ndarray], probe: Probe) -> list[Any]:
+def signature(program: Program, probe: Probe) -> list[Any]:
     """The signature of the program as a TensorFlow function; polymorphic dimensions are None.
 
     Raises:
@@ -61,12 +62,13 @@ def signature(program: Program, inputs: Sequence[np.ndarray], probe: Probe) -> l
 
     polymorphic = probe.options.get("polymorphic_shapes", {})
     found: list[Any] = []
-    for operand, array in zip(program.inputs, inputs, strict=True):
-        shape: Sequence[Any] = array.shape
+    for operand in program.inputs:
+        shape: Sequence[Any] = operand.shape
         if operand.name in polymorphic:
-            symbolic = export.symbolic_shape(polymorphic[operand.name], like=array.shape)
+            symbolic = export.symbolic_shape(polymorphic[operand.name], like=operand.shape)
             shape = [size if isinstance(size, int) else None for size in symbolic]
-        found.append(tf.TensorSpec(shape, tf.as_dtype(array.dtype), name=f"x{len(found)}"))
+        element = tf.as_dtype(dtype(operand.dtype).numpy())
+        found.append(tf.TensorSpec(shape, element, name=f"x{len(found)}"))
     if polymorphic and all(spec.shape.is_fully_defined() for spec in found):
         raise PathProofError(f"no dimension is polymorphic in {dict(polymorphic)}")
     return found

@@ -1,0 +1,156 @@
+"""A SavedModel of the converted program, loaded and called by another Python process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from parity.errors import Unsupported
+from parity.paths import Exported, Probe
+from parity.paths.jax2tf import Jax2tf, Native, Nonnative, is_spread
+from parity.paths.jax2tf_function import operations, signature
+
+if TYPE_CHECKING:
+    import pathlib
+
+    import numpy as np
+
+    from parity.program.build import Program
+
+SIGNATURE = "serving_default"
+_TAPE = "tape.json"
+
+
+class Saved(Jax2tf, Exported):
+    """What the paths through a SavedModel have in common: how it is written.
+
+    The signature takes `x0`, `x1`, … and gives `y0`, `y1`, …: the inputs and outputs in order.
+
+    Attributes:
+        gradients: whether the gradients that JAX takes are saved with the program.
+    """
+
+    gradients = False
+
+    def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
+        """See `Exported.export`. Proof: the operations of what was saved."""
+        import tensorflow as tf
+
+        if program.spec.devices > 1 and is_spread(program):
+            raise Unsupported("TensorFlow runs a program on one device")
+        with probe.stage("convert"):
+            converted = self.converted(program, probe, with_gradient=self.gradients)
+            function = tf.function(
+                _named(converted), input_signature=signature(program, probe), autograph=False
+            )
+            concrete = function.get_concrete_function()
+        self.prove([*operations(concrete.graph)], probe)
+        with probe.stage("save"):
+            module = tf.Module()
+            module.function = function
+            options = tf.saved_model.SaveOptions(experimental_custom_gradients=self.gradients)
+            tf.saved_model.save(module, str(folder), signatures=concrete, options=options)
+
+
+def _named(converted: Callable[..., Sequence[Any]]) -> Callable[..., dict[str, Any]]:
+    """The function with its outputs under the names of the signature."""
+
+    def named(*tensors: Any) -> dict[str, Any]:
+        return {f"y{at}": output for at, output in enumerate(converted(*tensors))}
+
+    return named
+
+
+class SavedModel(Saved, Native):
+    """The native program."""
+
+    name = "saved-model"
+    reader = "saved-model"
+
+    def prepare(self) -> None:
+        """See `Exported.prepare`."""
+        import tensorflow  # noqa: F401
+
+    def execute(
+        self, folder: pathlib.Path, inputs: Sequence[np.ndarray], probe: Probe
+    ) -> Sequence[np.ndarray]:
+        """See `Exported.execute`. Proof: the operations of what was loaded."""
+        import tensorflow as tf
+
+        with probe.stage("load"):
+            loaded = tf.saved_model.load(str(folder))
+            called = loaded.signatures[SIGNATURE]
+        self.prove([*operations(called.graph)], probe)
+        given = {f"x{at}": tf.constant(array) for at, array in enumerate(inputs)}
+        with probe.stage("run"):
+            results = called(**given)
+            outputs = [results[f"y{at}"].numpy() for at in range(len(results))]
+        probe.evidence["executed"] += " of a SavedModel"
+        return outputs
+
+
+class SavedModelNonnative(SavedModel, Nonnative):
+    """The non-native program; JAX up to 0.7.1."""
+
+    name = "saved-model.nonnative"
+    native = False
+
+
+class SavedModelTape(SavedModel):
+    """The forward program saved with its gradients, which TensorFlow takes after loading it."""
+
+    name = "saved-model.tape"
+    gradients = True
+
+    def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
+        """See `Exported.export`."""
+        if program.spec.transform != "vjp":
+            raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
+        forward = program.forward()
+        super().export(forward, folder, probe)
+        at = {operand.name: number for number, operand in enumerate(program.inputs)}
+        cotangents = program.cotangents(forward)
+        how = {
+            "forward": [at[operand.name] for operand in forward.inputs],
+            "wanted": [at[name] for name in program.differentiated],
+            "cotangents": {
+                forward.outputs.index(name): None if given is None else at[given]
+                for name, given in cotangents.items()
+            },
+        }
+        (folder / _TAPE).write_text(json.dumps(how))
+
+    def execute(
+        self, folder: pathlib.Path, inputs: Sequence[np.ndarray], probe: Probe
+    ) -> Sequence[np.ndarray]:
+        """See `Exported.execute`. Proof: as for `saved-model`."""
+        import tensorflow as tf
+
+        how = json.loads((folder / _TAPE).read_text())
+        cotangents: Mapping[str, int | None] = how["cotangents"]
+        with probe.stage("load"):
+            loaded = tf.saved_model.load(str(folder))
+            called = loaded.function
+        self.prove([*operations(called.concrete_functions[0].graph)], probe)
+        tensors = [tf.constant(array) for array in inputs]
+        wanted = [tensors[at] for at in how["wanted"]]
+        with probe.stage("run"):
+            with tf.GradientTape() as tape:
+                tape.watch(wanted)
+                results = called(*(tensors[at] for at in how["forward"]))
+            targets = [results[f"y{number}"] for number in cotangents]
+            gradients = tape.gradient(
+                targets,
+                wanted,
+                output_gradients=[
+                    tf.ones_like(target) if at is None else tensors[at]
+                    for target, at in zip(targets, cotangents.values(), strict=True)
+                ],
+            )
+            outputs = [tf.convert_to_tensor(gradient).numpy() for gradient in gradients]
+        probe.evidence["executed"] += " of a SavedModel"
+        return outputs
+
+
+PATHS = (SavedModel, SavedModelNonnative, SavedModelTape)
