@@ -19,7 +19,7 @@ FEWEST = 16
 """Distinct values of an output below which an rms says nothing about an order of summation."""
 
 _FACTOR = 3.0
-_FLIPS = 4
+FLIPS = 4
 """Elements that may move by chance although no honest order tried moved any."""
 
 
@@ -224,7 +224,7 @@ def _aggregate(
     Where they move few elements (sums that are mostly exact, or rounded so far that only a tie that
     falls the other way shows), which elements move and by how much is chance: each order is a
     handful of rare events, and some orders without any only say that fewer than one is to be
-    expected. There the `_FLIPS` largest distances are not held against the output; where the
+    expected. There the `FLIPS` largest distances are not held against the output; where the
     honest orders move more, every distance counts. Elements that are copies of each other, equal
     in `f64`, move together: they count as one.
 
@@ -269,12 +269,12 @@ def _stated(output: str, references: References) -> Spread:
 def _but_for_chance(
     distance: np.ndarray, stated: Spread, limit: float, independent: int
 ) -> tuple[np.ndarray, Spread]:
-    """The distances but for the `_FLIPS` largest, with what errors as stated may add to those.
+    """The distances but for the `FLIPS` largest, with what errors as stated may add to those.
 
     Where stated errors, too, only make ties fall the other way, the largest of these make up their
     rms: it is set against every distance or, where it does not explain these, against none.
     """
-    flips = int(np.ceil(_FLIPS * distance.size / independent))
+    flips = int(np.ceil(FLIPS * distance.size / independent))
     if stated.moved * distance.size < independent / 4:
         if stated.rms and _rms(distance) <= limit + stated.rms:
             return distance, stated

@@ -104,6 +104,9 @@ class Workers:
         *,
         known: Mapping[str, PathOutcome] | None = None,
         arrived: Callable[[PathOutcome], None] = lambda outcome: None,
+        models: Sequence[str] = (),
+        inputs: Sequence[np.ndarray] | None = None,
+        references: bool = True,
     ) -> Execution:
         """Run one case on the named paths and under the references.
 
@@ -113,6 +116,9 @@ class Workers:
             environment: this interpreter's if None.
             known: outcomes from before, by path, which are not had again.
             arrived: told of each other outcome as soon as it is there.
+            models: names of the arithmetic models to interpret it under beside the usual ones.
+            inputs: other operands than the case's own, of the same shapes and dtypes.
+            references: whether to interpret it at all.
 
         Raises:
             WorkerStartError: the environment cannot execute anything.
@@ -120,11 +126,13 @@ class Workers:
         """
         environment = environment or Environment()
         task = _Task(self, case, environment, arrived, dict(known or {}))
-        task.run([*(path for path in paths if path not in task.outcomes), _REFERENCES])
+        task.models, task.inputs = tuple(models), inputs
+        asked = [path for path in paths if path not in task.outcomes]
+        task.run([*asked, _REFERENCES] if references else asked)
         changed = set()
         for _ in range(self._limits.repeats - 1):
             self._retire()
-            again = _Task(self, case, environment)
+            again = _Task(self, case, environment, inputs=inputs)
             again.run(list(paths))
             changed |= {p for p in paths if not _same(task.outcomes[p], again.outcomes[p])}
         return Execution(
@@ -226,6 +234,8 @@ class _Task:
     arrived: Callable[[PathOutcome], None] = lambda outcome: None
     outcomes: dict[str, PathOutcome] = field(default_factory=dict)
     references: References = field(default_factory=References)
+    models: Sequence[str] = ()
+    inputs: Sequence[np.ndarray] | None = None
     _written: dict[str, _Written] = field(default_factory=dict)
     _retried: set[str] = field(default_factory=set)
 
@@ -234,7 +244,7 @@ class _Task:
 
         What some of them export in the first round is executed in a second one.
         """
-        inputs = self.case.arrays()
+        inputs = self.case.arrays() if self.inputs is None else self.inputs
         while paths:
             by_setting: dict[Setting, list[str]] = {}
             for path in paths:
@@ -299,7 +309,8 @@ class _Task:
 
     def _request(self, path: str) -> dict[str, Any]:
         if path == _REFERENCES:
-            return {"kind": "references", "licences": list(self.case.licences)}
+            licences, models = list(self.case.licences), list(self.models)
+            return {"kind": "references", "licences": licences, "models": models}
         variant = self._variant(path)
         request = {
             "kind": "path",

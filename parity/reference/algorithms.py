@@ -24,6 +24,7 @@ from parity.reference import accumulators
 from parity.reference.accumulators import smallest
 from parity.reference.elementwise import holds
 from parity.reference.equation import Equation, declared_dtype
+from parity.reference.narrowing import SUMMED, narrow_sum
 from parity.reference.rounding import round_to
 from parity.reference.value import Mask, Value, parts
 
@@ -58,10 +59,10 @@ class Algorithm:
     def applied(
         self, eqn: Any, values: Sequence[Value], *, rounds: bool
     ) -> tuple[Any, list[Value]]:
-        """The equation and its operands with the parts on a new last axis.
+        """The equation and its operands with the parts on a new last axis, or among the features.
 
         Args:
-            eqn: a `dot_general` equation.
+            eqn: a `dot_general` or `conv_general_dilated` equation.
             values: lhs and rhs.
             rounds: whether operands are split; else the first part is the whole operand and its
                 interval holds what the split one may be, which is that if the format holds it.
@@ -73,6 +74,10 @@ class Algorithm:
             self._split(value, side, dropped[side], rounds=rounds, whole=whole[side])
             for side, value in enumerate(values)
         ]
+        if eqn.primitive.name == "conv_general_dilated":
+            numbers = eqn.params["dimension_numbers"]
+            features = numbers.lhs_spec[1], numbers.rhs_spec[1]
+            return eqn, [_merged(v, axis) for v, axis in zip(split, features, strict=True)]
         (lhs, rhs), batch = eqn.params["dimension_numbers"]
         axes = [value.point.ndim for value in values]
         numbers = (((*lhs, axes[0]), (*rhs, axes[1])), batch)
@@ -117,6 +122,22 @@ class Algorithm:
         parts = range(1 + max(max(pair) for pair in self.kept))
         left_out = [(i, j) for i in parts for j in parts if (i, j) not in self.kept]
         return sum((u * (1 + u)) ** (i + j) for i, j in left_out)
+
+
+def _merged(value: Value, axis: int) -> Value:
+    """The value with its last axis, of parts, made part of another one; groups stay together."""
+    shape = list(value.point.shape[:-1])
+    shape[axis] *= value.point.shape[-1]
+
+    def merged(x: np.ndarray) -> np.ndarray:
+        return np.moveaxis(x, -1, axis + 1).reshape(shape)
+
+    point = merged(value.point)
+    lo, hi = (point if end is value.point else merged(end) for end in (value.lo, value.hi))
+    unspecified, undecided = (
+        None if mask is None else merged(mask) for mask in (value.unspecified, value.undecided)
+    )
+    return Value(point, lo, hi, unspecified, undecided, constant=value.constant)
 
 
 def _ends(
@@ -196,8 +217,25 @@ def algorithm_of(eqn: Any) -> Algorithm | None:
     return PRESETS.get(name) if isinstance(name, str) else None
 
 
+def imposed(eqn: Any, name: str) -> Algorithm | None:
+    """The algorithm that a model takes a contraction of float32 or complex64 operands to have.
+
+    Args:
+        eqn: any equation.
+        name: in `PRESETS`; "" for none.
+    """
+    if not name or eqn.primitive.name not in ("dot_general", "conv_general_dilated"):
+        return None
+    formats = [declared_dtype(atom).format for atom in eqn.invars]
+    return PRESETS[name] if all(f == DTYPES["float32"].format for f in formats) else None
+
+
 def accumulator_of(equation: Equation) -> DType:
     """What the products of a contraction are added in."""
+    if equation.policy.narrow_sums:
+        found = narrow_sum(equation.operands, equation.values, equation.declared)
+        if found is not None:
+            return found
     algorithm = algorithm_of(equation.eqn) if equation.policy.operand_casts else None
     if algorithm is not None and algorithm.accumulator is not None:
         return algorithm.accumulator
@@ -205,11 +243,23 @@ def accumulator_of(equation: Equation) -> DType:
     return accumulators.accumulator((left, right), equation.declared)
 
 
+def sum_dtype(equation: Equation) -> DType:
+    """What the terms of a `reduce_sum` and the like are added in."""
+    if not equation.policy.narrow_sums:
+        return equation.declared
+    summed = equation.operands[:1], equation.values[:1]
+    return narrow_sum(*summed, equation.declared) or equation.declared
+
+
 def narrower_accumulator(equation: Equation) -> DType | None:
     """The accumulator whose last value is cast up to the result's dtype; None for any other."""
-    if not equation.products:
+    if equation.products:
+        accumulator = accumulator_of(equation)
+    elif equation.eqn.primitive.name in SUMMED:
+        accumulator = sum_dtype(equation)
+    else:
         return None
-    held, declared = accumulator_of(equation).format, equation.declared.format
+    held, declared = accumulator.format, equation.declared.format
     if held is None or declared is None or held.precision >= declared.precision:
         return None
-    return accumulator_of(equation)
+    return accumulator

@@ -124,6 +124,8 @@ def order_slack(equation: Equation, total: np.ndarray) -> np.ndarray:
     terms = equation.products * (2 if equation.declared.kind == "complex" else 1)
     own = 0.0 if equation.wide else 2.0**-53  # what the reference's own sum in float64 may err
     eta = acc.format.smallest_subnormal / 2 if equation.policy.keeps_subnormals else smallest(acc)
+    if not equation.policy.any_order:
+        return np.zeros_like(total)
     slack = terms * ((acc.format.unit_roundoff + own) * total + eta)
     if not equation.policy.rounds:
         return slack + 2.0**-53 * parts(np.abs, equation.point)

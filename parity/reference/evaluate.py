@@ -13,22 +13,12 @@ from parity.program.build import Program
 from parity.program.jax_versions import equations
 from parity.program.spec import LICENCES
 from parity.reference import honest, implementations
-from parity.reference.algorithms import algorithm_of
-from parity.reference.equation import declared_dtype
+from parity.reference.features import features
 from parity.reference.interpreter import Interpreter
-from parity.reference.policies import (
-    EXCESS_PRECISION,
-    F64,
-    FLUSH,
-    STRICT,
-    WIDE,
-    Policy,
-    ideal,
-    narrow,
-    widen,
-)
+from parity.reference.models import ALWAYS, MODELS
+from parity.reference.policies import F64, FLUSH, STRICT, Policy, ideal, narrow, widen
 from parity.reference.value import Value, parts, union
-from parity.worker.protocol import Enclosure, References, Spread
+from parity.worker.protocol import Enclosure, Latitude, References, Spread
 
 
 class _Evaluation:
@@ -64,7 +54,11 @@ class _Evaluation:
 
 
 def evaluate(
-    program: Program, inputs: Sequence[np.ndarray], *, licences: Sequence[str] = LICENCES
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    *,
+    licences: Sequence[str] = LICENCES,
+    models: Sequence[str] = (),
 ) -> References:
     """Interpret a program under both references, with their bounds.
 
@@ -72,6 +66,8 @@ def evaluate(
         program: what is computed.
         inputs: the operands' bits in their declared dtypes, the same that every path receives.
         licences: those of `LICENCES` that a path may need and still be what was declared.
+        models: names of the arithmetic models (`models.NAMES`) that are asked for beside those
+            that every program is interpreted under.
 
     Returns:
         `f64` wide; `strict` and the models in the declared dtypes; a model is there only where the
@@ -81,6 +77,8 @@ def evaluate(
     truth, _ = it.under(F64)
     strict, noted = it.under(STRICT)
     undecided = {name: v.undecided for name, v in strict.items() if v.undecided is not None}
+    under = {model: it.under(model) for model in _models(it, noted, models)}
+    found = {model.name: outputs for model, (outputs, _) in under.items()}
     both = {name: union([truth[name].unspecified, strict[name].unspecified]) for name in truth}
     return References(
         f64={name: _accuracy(value) for name, value in truth.items()},
@@ -89,7 +87,13 @@ def evaluate(
             "+".join(granted): it.enclosures(STRICT.granting(*granted))
             for granted in _combinations(noted.granted & set(licences))
         },
-        models={model.name: it.enclosures(model) for model in _models(it, noted)},
+        models={name: it.narrowed(outputs) for name, outputs in found.items()},
+        open={name: marked for name, of in found.items() if (marked := _undecided(of))},
+        latitudes={
+            model.name: _latitude(it, model, outputs)
+            for model, (outputs, of_model) in [(STRICT, (strict, noted)), *under.items()]
+            if models and of_model.reordered
+        },
         honest=_honest(it, strict) if noted.reordered else {},
         jolted=_spread(it, strict, STRICT.jolted()) if noted.reordered else {},
         erring=_erring(it, strict) if noted.reordered and noted.erred else {},
@@ -107,10 +111,43 @@ def _accuracy(value: Value) -> Enclosure:
     return Enclosure(point, value.lo, value.hi)
 
 
-def _models(it: _Evaluation, noted: Interpreter) -> list[Policy]:
-    """The arithmetic models that could differ from `strict` on this program."""
-    narrow_models = [EXCESS_PRECISION, WIDE] if _is_narrow(it.closed) else []
-    return narrow_models + ([FLUSH] if noted.subnormal else [])
+def _undecided(outputs: Mapping[str, Value]) -> dict[str, np.ndarray]:
+    return {name: v.undecided for name, v in outputs.items() if v.undecided is not None}
+
+
+def _models(it: _Evaluation, noted: Interpreter, asked: Sequence[str]) -> list[Policy]:
+    """The arithmetic models that could differ from `strict` on this program: the usual first."""
+    has = features(it.closed, noted)
+    applicable = [model for model in MODELS if model.applies(has)]
+    policies = [policy for model in applicable for policy in model.policies]
+    wanted = [policy for model in applicable if model.name in asked for policy in model.policies]
+    always = [policy for policy in ALWAYS if policy in policies]
+    return always + [policy for policy in wanted if policy not in ALWAYS]
+
+
+_TELLING_ORDERS = ("sequential", "reversed", "pairwise")
+
+
+def _latitude(it: _Evaluation, policy: Policy, points: Mapping[str, Value]) -> dict[str, Latitude]:
+    """By floating output: how far honest evaluations of the model are from its point.
+
+    One rounding error in each sum counts only where no order moves anything.
+    """
+    spreads = _spreads(it, points, {order: policy.adding(order) for order in _TELLING_ORDERS})
+    jolted = _spread(it, points, policy.jolted())
+    narrow = it.under(policy.in_one_order())[0]
+    found = {}
+    for name, of in spreads.items():
+        moving = [one for one in of.values() if one.rms > 0] or [jolted[name]]
+        rms, moved = max(one.rms for one in moving), max(one.moved for one in moving)
+        found[name] = Latitude(rms, moved, _rms_radius(narrow[name]))
+    return found
+
+
+def _rms_radius(value: Value) -> float:
+    radius = value.radius.reshape(-1).view(np.float64)
+    finite = radius[np.isfinite(radius)]
+    return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
 
 
 def _combinations(granted: set[str]) -> list[tuple[str, ...]]:
@@ -180,19 +217,6 @@ def _as_seen(array: np.ndarray, traced: DType, policy: Policy) -> Value:
     if flushed is wide or np.array_equal(flushed, wide, equal_nan=True):
         return Value.exactly(wide)
     return Value(wide, parts(np.minimum, wide, flushed), parts(np.maximum, wide, flushed))
-
-
-def _is_narrow(closed: Any) -> bool:
-    """Whether any value of the program has a float dtype under 32 bits."""
-    for eqn in equations(closed):
-        algorithm = algorithm_of(eqn)
-        if algorithm is not None and algorithm.narrows:
-            return True
-        for var in (*eqn.invars, *eqn.outvars):
-            found = declared_dtype(var)
-            if found.kind == "float" and found.bits < 32:
-                return True
-    return False
 
 
 def _notes(it: _Evaluation, noted: Interpreter) -> tuple[str, ...]:

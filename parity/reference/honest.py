@@ -64,20 +64,23 @@ ORDERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
 """Each adds up the last axis, in the dtype of its argument."""
 
 
-def add_up(eqn: Any, points: list[np.ndarray], order: str) -> np.ndarray:
+def add_up(
+    eqn: Any, points: list[np.ndarray], order: str, *, held: DType | None = None
+) -> np.ndarray:
     """A primitive of `REORDERED` evaluated in its accumulator's dtype in one of `ORDERS`.
 
     Args:
         eqn: the equation.
         points: wide operands.
         order: a name of `ORDERS`.
+        held: a narrower dtype that each product and sum is rounded to instead.
 
     Returns:
         The sums, wide, not yet rounded to the declared dtype.
     """
     declared = declared_dtype(eqn.outvars[0])
     if eqn.primitive.name in SUMMANDS:
-        return _TERMS[eqn.primitive.name](eqn, points, declared, order)
+        return _TERMS[eqn.primitive.name](eqn, points, held or declared, order)
     operands = tuple(declared_dtype(atom) for atom in eqn.invars)
     algorithm = algorithm_of(eqn)
     acc = None if algorithm is None else algorithm.accumulator
@@ -85,6 +88,8 @@ def add_up(eqn: Any, points: list[np.ndarray], order: str) -> np.ndarray:
     lhs, rhs, finish = unfold(eqn, *points)
 
     def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if held is not None:
+            return _narrow_product(a, b, held, order)
         return _matrix_product(a, b, acc, order)
 
     return finish(by_parts(product, lhs, rhs))
@@ -196,4 +201,17 @@ def _matrix_product(lhs: np.ndarray, rhs: np.ndarray, acc: DType, order: str) ->
         for first in range(0, rows, step):
             part = lhs[b, first : first + step, None, :] * rhs[b, None, :, :]
             out[b, first : first + step] = ORDERS[order](part)
+    return out
+
+
+def _narrow_product(lhs: np.ndarray, rhs: np.ndarray, acc: DType, order: str) -> np.ndarray:
+    """As `_matrix_product`, of operands wider than the accumulator."""
+    batch, rows, terms = lhs.shape
+    columns = rhs.shape[1]
+    out = np.zeros((batch, rows, columns))
+    step = max(1, _CHUNK // max(1, columns * terms))
+    for b in range(batch if terms else 0):
+        for first in range(0, rows, step):
+            part = lhs[b, first : first + step, None, :] * rhs[b, None, :, :]
+            out[b, first : first + step] = _add_narrow(round_to(part, acc), acc, order)
     return out

@@ -10,7 +10,17 @@ import numpy as np
 
 from parity.dtypes import DType
 from parity.program import jax_versions
-from parity.reference import algorithms, bounds, declared, honest, implementations, sums, wider
+from parity.reference import (
+    algorithms,
+    bounds,
+    declared,
+    honest,
+    implementations,
+    intermediate,
+    narrowing,
+    sums,
+    wider,
+)
 from parity.reference.accumulators import FLUSHING
 from parity.reference.bounds import Bound
 from parity.reference.control import CONTROL
@@ -21,6 +31,7 @@ from parity.reference.indexing import INDEXED
 from parity.reference.masks import implicit_zeros, opened, spread
 from parity.reference.policies import Policy, is_subnormal, widen
 from parity.reference.primitives import RULES, by_jax
+from parity.reference.rearranging import rearranged
 from parity.reference.sharding import over_positions, shard_map
 from parity.reference.structure import STRUCTURAL, move
 from parity.reference.value import Value, parts, union
@@ -111,7 +122,9 @@ class Interpreter:
                 return declared.evaluate(eqn, values)
             if name == "optimization_barrier":
                 return [self._held(*pair) for pair in zip(values, eqn.outvars, strict=True)]
-            algorithm = algorithms.algorithm_of(eqn) if self._policy.operand_casts else None
+            algorithm = algorithms.imposed(eqn, self._policy.algorithm)
+            if algorithm is None and self._policy.operand_casts:
+                algorithm = algorithms.algorithm_of(eqn)
             if algorithm is not None:
                 eqn, values = algorithm.applied(eqn, values, rounds=self._policy.rounds)
             points, wide = self._points(eqn, values)
@@ -135,9 +148,17 @@ class Interpreter:
         points = [value.point for value in values]
         inexact = declared_dtype(eqn.outvars[0]).is_inexact
         if self._policy.order is not None and name in honest.REORDERED and inexact:
-            return [honest.add_up(eqn, points, self._policy.order)], False
+            held = None
+            if self._policy.narrow_sums:
+                operands = [declared_dtype(atom) for atom in eqn.invars]
+                held = narrowing.narrow_sum(operands, values, declared_dtype(eqn.outvars[0]))
+            return [honest.add_up(eqn, points, self._policy.order, held=held)], False
         if name == "reduce_precision" and not self._policy.rounds:
             return points, False
+        if name == "convert_element_type" and (self._policy.integers or self._policy.saturates):
+            kinds = declared_dtype(eqn.invars[0]).kind, declared_dtype(eqn.outvars[0]).kind
+            if kinds in (("float", "int"), ("float", "uint")):
+                return [narrowing.whole_numbers(points[0])], False
         plain = [RULES[name](eqn, *points)] if name in RULES else by_jax(eqn, *points)
         fmt = declared_dtype(eqn.outvars[0]).format
         if fmt is None or fmt.precision < 53 or not wider.needed(name):
@@ -163,9 +184,10 @@ class Interpreter:
             lo, hi = bounds.enclose(bound, equation)
             self._note(name, bound, equation, exact=lo is point)
             lo, hi = _unbounded(equation, lo, hi)
+            if self._policy.reassociates:
+                lo, hi = rearranged(bound, equation, lo, hi)
         of_input = any(value.given for value in values)
-        held = algorithms.narrower_accumulator(equation)
-        ends = (point, lo, hi) if held is None else self._policy.finish(name, point, lo, hi, held)
+        ends = intermediate.first(equation, (point, lo, hi))
         finished = ends
         if not jax_versions.is_key(eqn.outvars[index].aval):
             finished = self._policy.finish(
@@ -190,6 +212,7 @@ class Interpreter:
             loose=loose,
             constant=all(value.constant for value in values),
             chosen=winners(eqn, values) if name in EXTREMES else (),
+            cast_from=intermediate.held_by(equation),
         )
 
     def _describe(

@@ -44,6 +44,19 @@ class Policy:
             (`implementations`), or None.
         encloses: whether intervals are computed at all.
         flushes: whether subnormal values of a flushing dtype become zero, operands included.
+        algorithm: the name in `algorithms.PRESETS` of what contractions of float32 operands do to
+            these, "" for what the program asks for.
+        narrow_sums: whether contractions and sums are added in the narrowest dtype they are of.
+        integers: in what integers are added and multiplied: "" as declared, "narrow" in the dtype
+            that they were cast up from, or the name of a dtype that a wider one is taken for.
+        saturates: what stops at the ends of its dtype instead of wrapping or overflowing: "",
+            "casts" or "all".
+        via: a format that casts to a narrower one pass through, or None.
+        ulps: at least so many ulps of the compute dtype are allowed to each function.
+        declared_ulps: further ulps, of its declared dtype.
+        reassociates: whether the whole program may be rearranged as if arithmetic were exact, and
+            NaN, infinities and signs of zeros ignored.
+        any_order: whether the interval holds what the order of a sum changes.
     """
 
     name: str
@@ -58,6 +71,15 @@ class Policy:
     errs: str | None = None
     encloses: bool = True
     flushes: bool = False
+    algorithm: str = ""
+    narrow_sums: bool = False
+    integers: str = ""
+    saturates: str = ""
+    via: DType | None = None
+    ulps: float = 0.0
+    declared_ulps: float = 0.0
+    reassociates: bool = False
+    any_order: bool = True
 
     @property
     def keeps_subnormals(self) -> bool:
@@ -79,6 +101,14 @@ class Policy:
     def erring(self, direction: str) -> Policy:
         """The same model, without intervals, with each function as far off as stated."""
         return dataclasses.replace(self, errs=direction, encloses=False)
+
+    def in_one_order(self) -> Policy:
+        """The same model, its intervals without what the order of a sum changes."""
+        return dataclasses.replace(self, any_order=False)
+
+    def stops(self, primitive: str) -> bool:
+        """Whether a primitive's results stop at the ends of their dtype."""
+        return self.saturates == "all" or (self.saturates == "casts" and primitive in _CASTS)
 
     def format_of(self, primitive: str, declared: DType, *, of_input: bool) -> DType:
         """The dtype that the model rounds an equation's result to."""
@@ -113,7 +143,8 @@ class Policy:
         if declared.is_integer:
             if primitive in _ACCUMULATING and not self.wraps:
                 return point, point, point
-            point = wrap(point, declared)
+            held = saturated if self.stops(primitive) else wrap
+            point = held(point, declared)
             return point, point, point
         if not declared.is_inexact:
             return point, point, point
@@ -122,29 +153,43 @@ class Policy:
                 return point, lo, hi
             return (point, *_accuracy(point, lo, hi, declared))
         target = self.format_of(primitive, declared, of_input=of_input)
-        rounded = self.flush(round_to(point, target), target)
+        rounded = self.flush(self._round(primitive, point, target), target)
         if self.optional and target is not declared:
-            low, high = self._end(lo, target), self._end(hi, target)
+            low, high = (self._end(primitive, end, target) for end in (lo, hi))
             return (
                 rounded,
-                parts(np.minimum, low, self._end(lo, declared)),
-                parts(np.maximum, high, self._end(hi, declared)),
+                parts(np.minimum, low, self._end(primitive, lo, declared)),
+                parts(np.maximum, high, self._end(primitive, hi, declared)),
             )
         low = high = rounded
         if lo is not point or hi is not point:
-            low, high = self._end(lo, target), self._end(hi, target)
+            low, high = (self._end(primitive, end, target) for end in (lo, hi))
         if self.flushes and primitive in _SUMS:
             low, high = _either_zero(low, -0.0), _either_zero(high, 0.0)
         return rounded, low, high
 
-    def _end(self, end: np.ndarray, target: DType) -> np.ndarray:
+    def _round(self, primitive: str, value: np.ndarray, target: DType) -> np.ndarray:
+        """A value in a format; at its largest finite value where it overflows and stops there."""
+        rounded = round_to(value, target)
+        if not self.stops(primitive) or target.bits > 16:
+            return rounded
+        assert target.format is not None
+        largest = target.format.max_finite
+
+        def stopped(x: np.ndarray, rounded: np.ndarray) -> np.ndarray:
+            over = ~np.isfinite(rounded) & ~np.isnan(x)
+            return np.where(over, np.copysign(largest, x), rounded)
+
+        return parts(stopped, value, rounded)
+
+    def _end(self, primitive: str, end: np.ndarray, target: DType) -> np.ndarray:
         """An end, rounded; infinite where a dtype without infinity turns it into NaN."""
 
         def opened(wide: np.ndarray, rounded: np.ndarray) -> np.ndarray:
             beyond = np.isnan(rounded) & ~np.isnan(wide)
             return np.where(beyond, np.copysign(np.inf, wide), rounded)
 
-        return parts(opened, end, self.flush(round_to(end, target), target))
+        return parts(opened, end, self.flush(self._round(primitive, end, target), target))
 
     def flush(self, value: np.ndarray, declared: DType) -> np.ndarray:
         """The value with its subnormals at a zero of their sign, where the model flushes."""
@@ -240,6 +285,17 @@ def wrap(value: np.ndarray, declared: DType) -> np.ndarray:
     elif value.size and (value.min() < low or value.max() > high):
         value = (value.astype(np.int64) - low) % span + low
     return value.astype(np.uint64 if declared.name == "uint64" else np.int64)
+
+
+def saturated(value: np.ndarray, declared: DType) -> np.ndarray:
+    """Integers in the range of the declared dtype, at its ends where they are beyond."""
+    low, high = declared.integer_range
+    if value.dtype == object:
+        held = np.asarray([min(max(v, low), high) for v in value.flat], object)
+        return wrap(held.reshape(value.shape), declared)
+    if value.dtype == np.uint64:
+        return wrap(np.minimum(value, np.uint64(high)), declared)
+    return wrap(np.clip(value, max(low, -(2**63)), min(high, 2**63 - 1)), declared)
 
 
 def narrow(value: np.ndarray, declared: DType) -> np.ndarray:

@@ -39,8 +39,9 @@ def move(eqn: Any, values: list[Value]) -> list[Value]:
     undecided = masks([value.undecided for value in values])
     constant = all(value.constant for value in values)
     chosen = values[0].chosen if len(values) == 1 else ()
+    held = values[0].cast_from if len(values) == 1 else None
     parts = zip(points, lows, highs, unspecified, undecided, strict=True)
-    return [Value(*part, constant=constant, chosen=chosen) for part in parts]
+    return [Value(*part, constant=constant, chosen=chosen, cast_from=held) for part in parts]
 
 
 def full(values: list[Value], masks: list[Mask]) -> list[np.ndarray]:

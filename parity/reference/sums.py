@@ -10,6 +10,7 @@ import numpy as np
 
 from parity.reference import pooling
 from parity.reference.accumulators import smallest
+from parity.reference.algorithms import sum_dtype
 from parity.reference.contractions import either_sign, magnitudes, order_slack, unless
 from parity.reference.equation import Ends, Equation
 from parity.reference.exactness import exact_terms
@@ -91,9 +92,12 @@ def _additions(equation: Equation) -> np.ndarray:
 
 
 def _slack(equation: Equation, total: np.ndarray, additions: np.ndarray) -> np.ndarray:
-    fmt = equation.declared.format
+    held = sum_dtype(equation)
+    fmt = held.format
     assert fmt is not None
-    eta = 0.0 if equation.policy.keeps_subnormals else smallest(equation.declared)
+    if not equation.policy.any_order:
+        return np.zeros(np.shape(total), total.dtype)
+    eta = 0.0 if equation.policy.keeps_subnormals else smallest(held)
     slack = np.asarray(additions * ((fmt.unit_roundoff + 2.0**-53) * total + eta))
     if equation.policy.rounds and _exact(equation):
         chosen = SUMMANDS[equation.eqn.primitive.name]

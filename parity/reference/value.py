@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.dtypes import DType
+
 Mask = np.ndarray | None
 """Marked elements (bool, of the value's shape); None for none."""
 
@@ -32,6 +34,7 @@ class Value:
         given: whether it is one of the program's inputs as it is.
         chosen: for a maximum or minimum, what it was chosen from, and which elements of that are
             certainly chosen.
+        cast_from: the narrower dtype that holds it, where it was cast up from one.
     """
 
     point: np.ndarray
@@ -43,6 +46,7 @@ class Value:
     constant: bool = False
     given: bool = False
     chosen: tuple[tuple[Value, np.ndarray], ...] = ()
+    cast_from: DType | None = None
 
     @staticmethod
     def exactly(point: np.ndarray, *, constant: bool = False) -> Value:

@@ -127,6 +127,20 @@ class Spread(NamedTuple):
     moved: float = 1.0
 
 
+class Latitude(NamedTuple):
+    """How far honest evaluations of an arithmetic model are from its point, as a whole.
+
+    Attributes:
+        rms: the largest root mean square distance that an order of summation leads to.
+        moved: the largest share of the elements that one moves at all.
+        reach: root mean square of what the model's interval allows beside the order.
+    """
+
+    rms: float
+    moved: float
+    reach: float
+
+
 @dataclass(frozen=True)
 class References:
     """What the references say of one program; each mapping is by output name.
@@ -138,6 +152,10 @@ class References:
         strict: as declared, in the declared dtype. Its interval is the order interval.
         licensed: the same by the licences granted, "fma" or "fma+reciprocal"; smaller sets first.
         models: the same under further named arithmetic models.
+        open: by model and output, masks of the elements that are undecided under that model.
+        latitudes: by model ("strict" among them) and output, how far honest evaluations of the
+            model are from its point; only where models were asked for and a sum has an order to
+            choose.
         honest: by output and order of summation, how far that is from `strict`; absent where no
             sum has an order to choose.
         jolted: by output, how far a single rounding error in each sum, u·Σ|a||b| in size and of
@@ -158,6 +176,8 @@ class References:
     strict: Mapping[str, Enclosure] = field(default_factory=dict)
     licensed: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
     models: Mapping[str, Mapping[str, Enclosure]] = field(default_factory=dict)
+    open: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    latitudes: Mapping[str, Mapping[str, Latitude]] = field(default_factory=dict)
     honest: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)
     jolted: Mapping[str, Spread] = field(default_factory=dict)
     erring: Mapping[str, Mapping[str, Spread]] = field(default_factory=dict)
@@ -257,6 +277,8 @@ def pack_references(found: References, folder: str | None = None) -> dict[str, A
         "strict": enclosures(found.strict),
         "licensed": {name: enclosures(of) for name, of in found.licensed.items()},
         "models": {name: enclosures(of) for name, of in found.models.items()},
+        "open": {name: pack_all(of, folder) for name, of in found.open.items()},
+        "latitudes": _pack_spreads(found.latitudes),
         "honest": _pack_spreads(found.honest),
         "jolted": {name: tuple(one) for name, one in found.jolted.items()},
         "erring": _pack_spreads(found.erring),
@@ -278,6 +300,11 @@ def unpack_references(wire: Mapping[str, Any]) -> References:
         strict=enclosures(wire["strict"]),
         licensed={name: enclosures(of) for name, of in wire["licensed"].items()},
         models={name: enclosures(of) for name, of in wire["models"].items()},
+        open={name: unpack_all(of) for name, of in wire["open"].items()},
+        latitudes={
+            name: {output: Latitude(*one) for output, one in of.items()}
+            for name, of in wire["latitudes"].items()
+        },
         honest=_unpack_spreads(wire["honest"]),
         jolted={name: Spread(*one) for name, one in wire["jolted"].items()},
         erring=_unpack_spreads(wire["erring"]),
@@ -288,7 +315,9 @@ def unpack_references(wire: Mapping[str, Any]) -> References:
     )
 
 
-def _pack_spreads(found: Mapping[str, Mapping[str, Spread]]) -> dict[str, Any]:
+def _pack_spreads(
+    found: Mapping[str, Mapping[str, Spread]] | Mapping[str, Mapping[str, Latitude]],
+) -> dict[str, Any]:
     return {name: {key: tuple(one) for key, one in of.items()} for name, of in found.items()}
 
 

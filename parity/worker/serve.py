@@ -204,7 +204,8 @@ class Server:
             return {"failure": None if self._program is None else vars(self._program)}
         try:
             arrays = self._program.arrays(self._inputs)
-            found = evaluate(self._program, arrays, licences=tuple(request["licences"]))
+            licences, models = tuple(request["licences"]), tuple(request.get("models", ()))
+            found = evaluate(self._program, arrays, licences=licences, models=models)
         except Exception as error:  # noqa: BLE001 - a program without a reference is a result
             return {"failure": vars(_failure(error, "reference"))}
         return pack_references(found, self._folder) | {"failure": None}

@@ -1,0 +1,134 @@
+"""Structural hypotheses: what relates an output to the right one where no rounding is to blame.
+
+Each hypothesis changes the right result, or the program and its operands, and is kept if what
+remains of the error is a tenth of it or less. The residual is reported with it, so that a reader
+sees how exactly it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from parity.explain.laboratory import Arrays, Laboratory
+from parity.explain.reshaped import blocks, moved, rows
+from parity.explain.respecified import changes
+from parity.program.spec import ProgramSpec
+from parity.worker.protocol import References
+
+_REMAINS = 0.1
+"""Share of the error that a hypothesis may leave."""
+
+_SMALL = 0.05
+"""Relative rms error that it may leave at most."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A relation that an output was found to have with the right one.
+
+    Attributes:
+        name: in a few words: "rhs flipped along axes 0, 1".
+        meaning: one sentence.
+        residual: relative rms error of the output after it is applied.
+        covers: share of the elements that it speaks of: 1 but for shifts and rows.
+    """
+
+    name: str
+    meaning: str
+    residual: float
+    covers: float = 1.0
+
+
+def hypotheses(
+    got: np.ndarray,
+    output: str,
+    program: ProgramSpec,
+    arrays: Arrays,
+    references: References,
+    laboratory: Laboratory | None,
+) -> tuple[Hypothesis, ...]:
+    """What an output is instead of the right one, what leaves the least error first.
+
+    Args:
+        got: the output, of any shape.
+        output: its name.
+        program: what should have been computed.
+        arrays: its operands.
+        references: of the program.
+        laboratory: where changed programs and operands are interpreted; None for the hypotheses
+            about the output alone.
+    """
+    want = references.f64[output].point
+    value, want = _wide(got), _wide(want)
+    before = residual(value, want) if value.shape == want.shape else np.inf
+    sizes = _sizes(program, want)
+    found = list(_fitting(value, before, moved(value, want, sizes)))
+    found += _fitting(value, before, blocks(value, want, program.devices))
+    found += _fitting(value, before, rows(value, want, arrays, program))
+    if laboratory is not None and not any(h.covers == 1 for h in found):
+        found += _fitting(value, before, _respecified(laboratory, program, arrays, output))
+    unique = {h.name: h for h in sorted(found, key=lambda h: (h.residual, -h.covers))}
+    return tuple(sorted(unique.values(), key=lambda h: (-h.covers, h.residual)))
+
+
+def residual(got: np.ndarray, want: np.ndarray) -> float:
+    """Relative rms error, of the elements that are finite in the right result.
+
+    Infinite where these are not finite in the output; 0 for two zeros.
+    """
+    with np.errstate(all="ignore"):
+        kept = np.isfinite(want)
+        value, right = got[kept], want[kept]
+        if not np.isfinite(value).all():
+            return float("inf")
+        error = float(np.linalg.norm(value - right))
+        size = float(np.linalg.norm(right))
+    if size == 0:
+        return 0.0 if error == 0 else float("inf")
+    return error / size
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _sizes(program: ProgramSpec, want: np.ndarray) -> dict[str, int]:
+    """Numbers that a factor may be, by what they are."""
+    found = {"the number of devices": program.devices, "the batch": program.batch}
+    for operand in program.inputs():
+        for axis, size in enumerate(operand.shape):
+            found[f"the size of axis {axis} of {operand.name}"] = size
+    for axis, size in enumerate(want.shape):
+        found[f"the size of axis {axis} of the output"] = size
+    return {name: size for name, size in found.items() if size > 1}
+
+
+Candidate = tuple[str, str, np.ndarray, np.ndarray | None]
+"""Name, meaning, what the output would be, and which elements are meant (None for all)."""
+
+
+def _fitting(
+    got: np.ndarray, before: float, candidates: Iterable[Candidate]
+) -> Iterator[Hypothesis]:
+    for name, meaning, want, where in candidates:
+        if want.shape != got.shape:
+            continue
+        pair = (got, want) if where is None else (got[where], want[where])
+        left = residual(*pair)
+        if left <= min(_REMAINS * before, _SMALL):
+            covers = 1.0 if where is None else float(np.mean(where))
+            yield Hypothesis(name, meaning, left, covers)
+
+
+def _respecified(
+    laboratory: Laboratory, program: ProgramSpec, arrays: Arrays, output: str
+) -> Iterator[Candidate]:
+    """What other operands and attributes would have given."""
+    for name, meaning, changed, operands in changes(program, arrays):
+        found = laboratory.references(changed, operands, ())
+        if found.failure is None and output in found.f64:
+            yield name, meaning, _wide(found.f64[output].point), None
