@@ -42,7 +42,7 @@ class Saved(Jax2tf, Exported):
         with probe.stage("convert"):
             converted = self.converted(program, probe, with_gradient=self.gradients)
             function = tf.function(
-                _named(converted), input_signature=signature(program, probe), autograph=False
+                named(converted), input_signature=signature(program, probe), autograph=False
             )
             concrete = function.get_concrete_function()
         self.prove([*operations(concrete.graph)], probe)
@@ -53,13 +53,13 @@ class Saved(Jax2tf, Exported):
             tf.saved_model.save(module, str(folder), signatures=concrete, options=options)
 
 
-def _named(converted: Callable[..., Sequence[Any]]) -> Callable[..., dict[str, Any]]:
+def named(converted: Callable[..., Sequence[Any]]) -> Callable[..., dict[str, Any]]:
     """The function with its outputs under the names of the signature."""
 
-    def named(*tensors: Any) -> dict[str, Any]:
+    def under_names(*tensors: Any) -> dict[str, Any]:
         return {f"y{at}": output for at, output in enumerate(converted(*tensors))}
 
-    return named
+    return under_names
 
 
 class SavedModel(Saved, Native):

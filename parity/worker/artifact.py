@@ -34,6 +34,7 @@ _MANIFEST = "manifest.json"
 _PROGRAM = "program"
 _CONTROL = "control"
 _ARRAYS = "arrays"
+_TRACED = "traced.json"
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,18 @@ def execute(
             probe.evidence["no_effect"] = no_effect(manifest.asked)
     found = dict(zip(manifest.outputs, outputs, strict=True))
     return {name: out for name, out in found.items() if out.dtype.name != "void"}
+
+
+def write_traced(program: Program, folder: Path) -> None:
+    """Note the dtypes that the program was traced with: of 64-bit operands others if x64 is off."""
+    names = [np.dtype(aval.dtype).name for aval in program.jaxpr.in_avals]
+    (folder / _TRACED).write_text(json.dumps(names))
+
+
+def as_traced(folder: Path, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The inputs in those dtypes, for what is not given them by JAX, which narrows them itself."""
+    names = json.loads((folder / _TRACED).read_text())
+    return [a.astype(dtype(n).numpy(), copy=False) for a, n in zip(inputs, names, strict=True)]
 
 
 def no_effect(asked: Sequence[str]) -> str:
