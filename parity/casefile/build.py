@@ -117,18 +117,16 @@ def check_paths(body: Body, known: Known | None) -> None:
             what = f"unknown path (got {show(variant.path)}; allowed {listed(known)})"
             raise Problem(what, at, hint=did_you_mean(variant.path, known))
         if known is not None and not isinstance(body.paths[index], str):
-            _check_variant(variant, known[variant.path], [*body.operands], at)
+            _check_options(variant, known[variant.path], at)
+            _check_shapes(variant, body, at)
     if body.baseline not in names:
         what = f"baseline is not among the paths (got {show(body.baseline)}; "
         what += f"allowed {listed(names)})"
         raise Problem(what, ("baseline",), instead=("paths",))
 
 
-def _check_variant(
-    variant: Variant,
-    taken: Mapping[str, Sequence[Any]] | None,
-    operands: Sequence[str],
-    at: tuple[str | int, ...],
+def _check_options(
+    variant: Variant, taken: Mapping[str, Sequence[Any]] | None, at: tuple[str | int, ...]
 ) -> None:
     """Raise a Problem for an option that a path does not take, or a value that it cannot have."""
     if taken is None:
@@ -145,11 +143,24 @@ def _check_variant(
             what = f"unknown {name} of {variant.path} (got {show(wrong[0])}; "
             what += f"allowed {listed(allowed)})"
             raise Problem(what, inside, hint=did_you_mean(str(wrong[0]), map(str, allowed)))
-    for operand in variant.polymorphic_shapes:
-        if operand not in operands:
-            what = f"no such operand (got {operand}; allowed {listed(operands)})"
-            inside = (*at, "polymorphic_shapes", operand)
-            raise Problem(what, inside, key=True, hint=did_you_mean(operand, operands))
+
+
+def _check_shapes(variant: Variant, body: Body, at: tuple[str | int, ...]) -> None:
+    """Raise a Problem for a polymorphic shape that is no operand's."""
+    allowed = [*body.operands, "cotangent", *(f"cotangent.{name}" for name in body.cotangents)]
+    for name, text in variant.polymorphic_shapes.items():
+        inside = (*at, "polymorphic_shapes", name)
+        if name not in allowed:
+            what = f"no such operand (got {name}; allowed {listed(allowed)})"
+            raise Problem(what, inside, key=True, hint=did_you_mean(name, allowed))
+        shape = body.operands[name].shape if name in body.operands else None
+        dimensions = [one.strip() for one in text.strip(" ()").split(",") if one.strip()]
+        if shape is None or "..." in dimensions:
+            continue
+        if len(dimensions) != len(shape):
+            what = f"another number of dimensions than {name} has "
+            what += f"(got {show(text)}; allowed {len(shape)} for shape {list(shape)})"
+            raise Problem(what, inside, hint="one for each, or ... for those that stay")
 
 
 def tolerance(body: Body) -> Tolerance | None:

@@ -53,6 +53,15 @@ class Probe:
         self.programs: dict[str, str] = {}
         self.shards: dict[int, tuple[Shard, ...]] = {}
 
+    def polymorphic_shapes(self, program: Program) -> list[str | None]:
+        """For each input of a program, in order, the symbolic shape it is to be exported with.
+
+        That of an operand is its tangent's, too.
+        """
+        given = self.options.get("polymorphic_shapes", {})
+        names = [operand.name for operand in program.inputs]
+        return [given.get(name, given.get(name.removeprefix("tangent."))) for name in names]
+
     def fetched(self, outputs: Iterable[Any]) -> list[np.ndarray]:
         """The outputs of JAX as NumPy arrays, of what is replicated the first device's.
 

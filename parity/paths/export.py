@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from parity.paths import Exported, Probe
+from parity.paths import Exported, PathProofError, Probe
 
 if TYPE_CHECKING:
     import pathlib
@@ -22,6 +22,7 @@ class Export(Exported):
 
     name = "export"
     reader = "export"
+    options: Mapping[str, Sequence[Any]] = {"polymorphic_shapes": ()}
 
     def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
         """See `Exported.export`."""
@@ -30,8 +31,8 @@ class Export(Exported):
 
         from parity.worker.evidence import canonical_stablehlo
 
-        inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.jaxpr.in_avals]
         with probe.stage("lower"):
+            inputs = _specifications(program, probe.polymorphic_shapes(program))
             exported = export.export(jax.jit(program.function), platforms=["cpu"])(*inputs)
         with probe.stage("save"):
             (folder / _FILE).write_bytes(exported.serialize())
@@ -61,6 +62,24 @@ class Export(Exported):
         probe.evidence["executed"] = "an artifact of jax.export"
         leave(probe, stablehlo=exported.mlir_module(), hlo=compiled.as_text())
         return outputs
+
+
+def _specifications(program: Program, symbolic: Sequence[str | None]) -> Sequence[Any]:
+    """Shapes and dtypes of the inputs; a dimension of one name is the same in all of them.
+
+    Raises:
+        PathProofError: shapes are to be polymorphic and none is.
+    """
+    import jax
+    from jax import export
+
+    inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.jaxpr.in_avals]
+    if not any(symbolic):
+        return inputs
+    found: Sequence[Any] = export.symbolic_args_specs(inputs, symbolic)
+    if all(isinstance(size, int) for one in found for size in one.shape):
+        raise PathProofError(f"no dimension is polymorphic in {', '.join(filter(None, symbolic))}")
+    return found
 
 
 PATHS = (Export,)

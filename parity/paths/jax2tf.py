@@ -82,8 +82,8 @@ class Jax2tf(Path):
         from jax.experimental import jax2tf
 
         how: dict[str, Any] = {} if self.xla_operations else {"enable_xla": False}
-        if polymorphic := probe.options.get("polymorphic_shapes"):
-            how["polymorphic_shapes"] = [polymorphic.get(i.name) for i in program.inputs]
+        if any(symbolic := probe.polymorphic_shapes(program)):
+            how["polymorphic_shapes"] = symbolic
         converted: Callable[..., Any] = jax2tf.convert(
             program.function,
             native_serialization=self.native,

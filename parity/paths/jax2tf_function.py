@@ -60,17 +60,17 @@ def signature(program: Program, probe: Probe) -> list[Any]:
     import tensorflow as tf
     from jax import export
 
-    polymorphic = probe.options.get("polymorphic_shapes", {})
+    symbolic = probe.polymorphic_shapes(program)
     found: list[Any] = []
-    for operand in program.inputs:
+    for operand, text in zip(program.inputs, symbolic, strict=True):
         shape: Sequence[Any] = operand.shape
-        if operand.name in polymorphic:
-            symbolic = export.symbolic_shape(polymorphic[operand.name], like=operand.shape)
-            shape = [size if isinstance(size, int) else None for size in symbolic]
+        if text is not None:
+            sizes = export.symbolic_shape(text, like=operand.shape)
+            shape = [size if isinstance(size, int) else None for size in sizes]
         element = tf.as_dtype(dtype(operand.dtype).numpy())
         found.append(tf.TensorSpec(shape, element, name=f"x{len(found)}"))
-    if polymorphic and all(spec.shape.is_fully_defined() for spec in found):
-        raise PathProofError(f"no dimension is polymorphic in {dict(polymorphic)}")
+    if any(symbolic) and all(spec.shape.is_fully_defined() for spec in found):
+        raise PathProofError(f"no dimension is polymorphic in {', '.join(filter(None, symbolic))}")
     return found
 
 
