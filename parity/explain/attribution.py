@@ -181,7 +181,7 @@ class _Attributing:
             return replace(found, model=STRICT)
         found = self._explained(found, own.licences if own.faithful else "")
         far = found.rms_rel is None or not found.rms_rel <= _STRUCTURAL
-        if not found.model and far:
+        if not found.model and (far or _other_pattern(got, ideal.point)):
             found = replace(found, structure=self._structure(got, name))
         return found
 
@@ -200,7 +200,7 @@ class _Attributing:
             best = choose(left) if left else best
             holding = left or holding
         others = [s for s in holding if s.model != best.model]
-        wider = dict.fromkeys(s.model for s in others if self._includes(found.output, s, best))
+        wider = dict.fromkeys(s.model for s in others if self._is_wider(found.output, s, best))
         alike = dict.fromkeys(s.model for s in others if s.model not in wider)
         return replace(
             found,
@@ -211,13 +211,24 @@ class _Attributing:
             distinctions=distinctions,
         )
 
-    def _includes(self, output: str, wider: ModelStanding, narrower: ModelStanding) -> bool:
-        pair = (enclosure_of(self.references, output, one.name) for one in (wider, narrower))
-        return includes(*pair)
+    def _is_wider(self, output: str, wider: ModelStanding, narrower: ModelStanding) -> bool:
+        """Whether a model allows all that another one does, and more."""
+        outer, inner = (
+            enclosure_of(self.references, output, one.name) for one in (wider, narrower)
+        )
+        return includes(outer, inner) and not includes(inner, outer)
 
     def _structure(self, got: np.ndarray, name: str) -> tuple[Hypothesis, ...]:
         arrays = self.case.arrays() if self.inputs is None else self.inputs
         return hypotheses(got, name, self.case.program, arrays, self.references, self.laboratory)
+
+
+def _other_pattern(got: np.ndarray, want: np.ndarray) -> bool:
+    """Whether other elements are finite than should be."""
+    if got.dtype.kind in "biu" or want.dtype.kind in "biuO":
+        return False
+    ours = np.isfinite(got.astype(want.dtype))
+    return bool((ours != np.isfinite(want)).any())
 
 
 def _explains(one: ModelStanding, licences: str) -> bool:

@@ -239,9 +239,12 @@ def rows(
         for operand, x in zip(program.inputs(), arrays, strict=True)
         if _masks(x, wrong)
     ]
+    meaning = "Only these rows are wrong, the others are right."
     if masking:
         text += f", all masked by {masking[0]}"
-    yield text, "Only these rows are wrong, the others are right.", want, where
+        yield text, meaning, np.where(where, want, got), None
+    elif what != "wrong" or wrong.mean() <= 0.5:
+        yield text, meaning, want, where
 
 
 def _masks(x: np.ndarray, wrong: np.ndarray) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class ModelStanding:
             the width of its interval, or of what honest evaluations show if that is less, in ulps.
             A point leaves 0.
         vacuous: whether it says nothing: half of the intervals are wider than what they enclose,
-            and all together were not asked.
+            and all together were not asked; or what `strict` rules out may be anything.
     """
 
     model: str
@@ -83,12 +83,16 @@ def standings(got: np.ndarray, output: str, references: References) -> tuple[Mod
     strict, usual = references.strict[output], _left_out(got, output, references, "")
     declared = references.latitudes.get("strict", {}).get(output)
     found = [_standing("strict", "", got, strict, usual, declared)]
+    refuted = ~(contains(strict, got) | usual)
     for name, enclosure, latitude in _models(output, references):
         if _same(enclosure, strict) and name not in references.open:
             continue
         model, variant = split(name)
         left_out = _left_out(got, output, references, name)
-        found.append(_standing(model, variant, got, enclosure, left_out, latitude))
+        one = _standing(model, variant, got, enclosure, left_out, latitude)
+        if (_unbounded(enclosure) & refuted).any():
+            one = replace(one, vacuous=True)
+        found.append(one)
     return tuple(found)
 
 
@@ -173,6 +177,15 @@ def _standing(
 def _same(one: Enclosure, other: Enclosure) -> bool:
     pairs = ((one.point, other.point), (one.lo, other.lo), (one.hi, other.hi))
     return all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+def _unbounded(enclosure: Enclosure) -> Mask:
+    """Which elements may be anything."""
+    if not dtype_of(enclosure.point.dtype).is_inexact:
+        return np.zeros(enclosure.point.shape, bool)
+    return np.isneginf(as_float64(parts(enclosure.lo))) & np.isposinf(
+        as_float64(parts(enclosure.hi))
+    )
 
 
 def _limit(latitude: Latitude) -> float:

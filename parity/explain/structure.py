@@ -7,6 +7,7 @@ sees how exactly it fits.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -63,15 +64,24 @@ def hypotheses(
     """
     want = references.f64[output].point
     value, want = _wide(got), _wide(want)
-    before = residual(value, want) if value.shape == want.shape else np.inf
-    sizes = _sizes(program, want)
-    found = list(_fitting(value, before, moved(value, want, sizes)))
+    before = np.inf
+    if value.shape == want.shape and (np.isfinite(value) == np.isfinite(want)).all():
+        before = residual(value, want)
+    found = list(_fitting(value, before, rows(value, want, arrays, program)))
     found += _fitting(value, before, blocks(value, want, program.devices))
-    found += _fitting(value, before, rows(value, want, arrays, program))
     if laboratory is not None and not any(h.covers == 1 for h in found):
-        found += _fitting(value, before, _respecified(laboratory, program, arrays, output))
-    unique = {h.name: h for h in sorted(found, key=lambda h: (h.residual, -h.covers))}
-    return tuple(sorted(unique.values(), key=lambda h: (-h.covers, h.residual)))
+        changed = _respecified(laboratory, program, arrays, output)
+        found += itertools.islice(_fitting(value, before, changed), 1)
+    found += _fitting(value, before, moved(value, want, _sizes(program, want)))
+    unique: dict[str, Hypothesis] = {}
+    for one in found:
+        unique.setdefault(one.name, one)
+    return tuple(sorted(unique.values(), key=lambda h: (-h.covers, _coarse(h.residual))))
+
+
+def _coarse(residual: float) -> int:
+    """A residual by its power of ten: what is smaller than single precision shows is 0."""
+    return int(np.ceil(np.log10(max(residual, 1e-6))))
 
 
 def residual(got: np.ndarray, want: np.ndarray) -> float:
