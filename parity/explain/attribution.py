@@ -120,9 +120,12 @@ class Attribution:
         if self.alike:
             return 0
         elsewhere = [d for d in self.distinctions if d.decided]
-        return min(
-            s.outside + sum(d.outside.get(s.name, 0) for d in elsewhere) for s in self.rivals
-        )
+        counts = [
+            s.outside + sum(d.outside.get(s.name, 0) for d in elsewhere)
+            for s in self.rivals
+            if not s.vacuous
+        ]
+        return min(counts, default=None)
 
 
 def attribute(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
@@ -66,7 +65,7 @@ def _scaled(got: np.ndarray, want: np.ndarray, sizes: Mapping[str, int]) -> Iter
         return
     ratio = float((np.vdot(right, got[kept]) / power).real)
     limit = max(64, *sizes.values()) if sizes else 64
-    if not math.isfinite(ratio) or ratio == 0:
+    if not 2.0**-20 < abs(ratio) < 2.0**20:
         return
     whole = abs(ratio) >= 1
     nearest = Fraction(ratio if whole else 1 / ratio).limit_denominator(8)
@@ -206,7 +205,7 @@ def _ranges(numbers: np.ndarray) -> str:
 def rows(
     got: np.ndarray, want: np.ndarray, arrays: Arrays, program: ProgramSpec
 ) -> Iterator[Candidate]:
-    """Lines along the last axis that alone are wrong, and whether an operand masks them all.
+    """Elements, or lines along the last axis, that alone are wrong; whether an operand masks them.
 
     Args:
         got: the output, wide.
@@ -214,7 +213,13 @@ def rows(
         arrays: the operands.
         program: whose they are.
     """
-    if got.shape != want.shape or want.ndim < 2 or not want.size:
+    if got.shape != want.shape or not want.size:
+        return
+    lost = np.isnan(got) & ~np.isnan(want)
+    if lost.any():
+        text = f"{int(lost.sum())} of {lost.size} elements NaN"
+        yield text, "The others are right." if not lost.all() else "None is right.", want, ~lost
+    if want.ndim < 2:
         return
     with np.errstate(all="ignore"):
         error = np.linalg.norm(np.where(np.isfinite(want), got - want, 0.0), axis=-1)

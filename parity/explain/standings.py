@@ -31,8 +31,8 @@ class ModelStanding:
         openness: how many bits of each element the model leaves open, on average: log2 of 1 and
             the width of its interval, or of what honest evaluations show if that is less, in ulps.
             A point leaves 0.
-        vacuous: whether it says nothing: half of the intervals are wider than what they enclose,
-            and all together were not asked; or what `strict` rules out may be anything.
+        vacuous: whether it says nothing: half of the intervals do not even tell a sign, and all
+            together were not asked; or what `strict` rules out may be anything.
     """
 
     model: str
@@ -193,7 +193,7 @@ def _limit(latitude: Latitude) -> float:
 
 
 def _openness(enclosure: Enclosure, left_out: Mask, limit: float) -> tuple[float, bool]:
-    """Mean bits left open, and whether half of the widths exceed their points.
+    """Mean bits left open, and whether half of the widths leave the sign open.
 
     Args:
         enclosure: of the model.
@@ -207,13 +207,13 @@ def _openness(enclosure: Enclosure, left_out: Mask, limit: float) -> tuple[float
         return 0.0, False
     if not element.is_inexact:
         return float(np.mean(np.where(left_out, element.bits, 0))), bool(left_out.mean() > 0.5)
-    low, high, middle = (
-        as_float64(parts(end)) for end in (enclosure.lo, enclosure.hi, enclosure.point)
-    )
+    assert element.format is not None
+    low, high = (as_float64(parts(end)) for end in (enclosure.lo, enclosure.hi))
     with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(low), np.abs(high))
         width = np.where(low == high, 0.0, np.minimum(high - low, limit))
-        left = np.log2(1 + width / ulp(np.where(np.isfinite(middle), middle, 1.0), element))
-        wide = width > np.abs(middle)
+        left = np.log2(1 + width / ulp(np.where(np.isfinite(size), size, 1.0), element))
+        wide = width > np.maximum(size, 64 * 2.0**element.format.emin)
     unknown = left_out | np.isnan(low) | np.isnan(high)
     left = np.where(unknown | ~(left < element.bits), element.bits, left)
     return float(np.mean(left)), bool(np.mean(wide | left_out) > 0.5)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parity.compare.elementwise import same_bits
+from parity.compare.ulp import dtype_of
 from parity.explain.laboratory import Arrays, Laboratory
 from parity.explain.reshaped import blocks, moved, rows
 from parity.explain.respecified import changes
@@ -67,7 +69,8 @@ def hypotheses(
     before = np.inf
     if value.shape == want.shape and (np.isfinite(value) == np.isfinite(want)).all():
         before = residual(value, want)
-    found = list(_fitting(value, before, rows(value, want, arrays, program)))
+    found = [*_reinterpreted(got, want)]
+    found += _fitting(value, before, rows(value, want, arrays, program))
     found += _fitting(value, before, blocks(value, want, program.devices))
     if laboratory is not None and not any(h.covers == 1 for h in found):
         changed = _respecified(laboratory, program, arrays, output)
@@ -82,6 +85,28 @@ def hypotheses(
 def _coarse(residual: float) -> int:
     """A residual by its power of ten: what is smaller than single precision shows is 0."""
     return int(np.ceil(np.log10(max(residual, 1e-6))))
+
+
+def _reinterpreted(got: np.ndarray, want: np.ndarray) -> Iterator[Hypothesis]:
+    """Whole numbers whose bits were taken for those of floats, or the other way round."""
+    if got.shape != want.shape or want.dtype.kind != "f" or got.dtype.itemsize > 8:
+        return
+    width = 8 * got.dtype.itemsize
+    if dtype_of(got.dtype).kind == "float" and (want == np.trunc(want)).all() and width > 8:
+        if (np.abs(want) >= 2.0 ** (width - 1)).any() or not (want != 0).any():
+            return
+        bits = want.astype(f"int{width}").view(got.dtype)
+        name = f"bits of an int{width} read as {got.dtype.name}"
+        meaning = "The integer result is right, its bits are taken for a float's."
+    elif dtype_of(got.dtype).is_integer and width in (16, 32, 64):
+        with np.errstate(over="ignore"):
+            bits = want.astype(f"float{width}").view(got.dtype)
+        name = f"bits of a float{width} read as {got.dtype.name}"
+        meaning = "The floating result is right, its bits are taken for an integer's."
+    else:
+        return
+    if same_bits(got, bits) and not np.isnan(want).any():
+        yield Hypothesis(name, meaning, 0.0)
 
 
 def residual(got: np.ndarray, want: np.ndarray) -> float:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from parity.program import jax_versions
-from parity.reference.policies import widen
 from parity.reference.value import Mask, Value, parts, stacked, union
+from parity.reference.wide import widen
 
 Walk = Callable[[Any, Sequence[Value]], list[Value]]
 """Evaluates a closed jaxpr on values."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from parity.program import jax_versions
 from parity.reference.equation import declared_dtype
-from parity.reference.policies import narrow, widen
 from parity.reference.value import Mask, Value, parts
+from parity.reference.wide import narrow, widen
 
 DECLARED = frozenset({
     "bitcast_convert_type", "clz", "nextafter", "not", "population_count", "random_bits",

@@ -16,8 +16,9 @@ from parity.reference import honest, implementations
 from parity.reference.features import features
 from parity.reference.interpreter import Interpreter
 from parity.reference.models import ALWAYS, MODELS
-from parity.reference.policies import F64, FLUSH, STRICT, Policy, ideal, narrow, widen
+from parity.reference.policies import F64, FLUSH, STRICT, Policy
 from parity.reference.value import Value, parts, union
+from parity.reference.wide import ideal, narrow, widen
 from parity.worker.protocol import Enclosure, Latitude, References, Spread
 
 

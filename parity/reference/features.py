@@ -26,6 +26,7 @@ def features(closed: Any, noted: Interpreter) -> Features:
     """
     eqns = list(equations(closed))
     results = [declared_dtype(var) for eqn in eqns for var in eqn.outvars if not is_key(var.aval)]
+    given = [declared_dtype(var) for eqn in eqns for var in eqn.invars if not is_key(var.aval)]
     names = {eqn.primitive.name for eqn in eqns}
     return Features(
         narrow=is_narrow(closed),
@@ -33,7 +34,7 @@ def features(closed: Any, noted: Interpreter) -> Features:
         granted=frozenset(noted.granted),
         contracts=any(_contracts(eqn) for eqn in eqns),
         sums=bool(names & SUMMED),
-        integers=any(found.is_integer for found in results),
+        integers=any(found.is_integer for found in (*given, *results)),
         functions=any(_is_function(name) for name in names),
         inexact=any(found.is_inexact for found in results),
         casts=frozenset(

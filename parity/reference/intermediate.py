@@ -7,7 +7,7 @@ import numpy as np
 from parity.dtypes import DType
 from parity.reference import algorithms, narrowing
 from parity.reference.equation import Equation
-from parity.reference.policies import wrap
+from parity.reference.wide import wrap
 
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A point and the ends of its interval, wide."""

@@ -29,12 +29,13 @@ from parity.reference.equation import Equation, declared_dtype
 from parity.reference.extremes import EXTREMES, winners
 from parity.reference.indexing import INDEXED
 from parity.reference.masks import implicit_zeros, opened, spread
-from parity.reference.policies import Policy, is_subnormal, widen
+from parity.reference.policies import Policy, is_subnormal
 from parity.reference.primitives import RULES, by_jax
 from parity.reference.rearranging import rearranged
 from parity.reference.sharding import over_positions, shard_map
 from parity.reference.structure import STRUCTURAL, move
 from parity.reference.value import Value, parts, union
+from parity.reference.wide import widen
 
 _FUSED = frozenset({"float16", "float32", "float64"})
 """Dtypes whose products a following addition may take unrounded."""

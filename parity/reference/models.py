@@ -26,7 +26,7 @@ class Features:
         granted: licences with something to apply to.
         contracts: a contraction of float32 or complex64 operands.
         sums: a contraction or sum.
-        integers: integer arithmetic or a cast to an integer.
+        integers: integers, be it as operands or as results.
         functions: an elementary function, a division or a root.
         inexact: a floating result.
         casts: pairs of dtypes that it casts from and to.
@@ -52,7 +52,7 @@ class Model:
         meaning: one sentence about a path that computes so.
         source: where that is described.
         policies: under which the program is interpreted; any of them explains an output. Those of
-            several have the model's name and a variant's in brackets.
+            several have the model's name, or that and a variant's in brackets.
         applies: whether it could change anything in a program.
     """
 
@@ -75,6 +75,11 @@ def _variants(name: str, **changes: Iterable[object]) -> tuple[Policy, ...]:
         for value in values
     )
 
+
+_EVERY_CAST = dataclasses.replace(
+    EXCESS_PRECISION, name="excess-precision (every cast)", optional=False
+)
+"""Without the choice of which roundings are dropped, so that it is as tight as `wide`."""
 
 _XLA_OPTIONS = "https://github.com/openxla/xla/blob/main/xla/xla.proto"
 _ALGORITHMS = "https://openxla.org/stablehlo/spec#dot_general"
@@ -123,7 +128,7 @@ MODELS: tuple[Model, ...] = (
         "excess-precision",
         "Narrowing casts between fused operations are dropped; those of the operands are kept.",
         "https://github.com/jax-ml/jax/issues/25873",
-        (EXCESS_PRECISION,),
+        (EXCESS_PRECISION, _EVERY_CAST),
         lambda has: has.narrow,
     ),
     Model(

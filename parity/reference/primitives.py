@@ -159,7 +159,7 @@ def by_jax(eqn: Any, *operands: np.ndarray) -> list[np.ndarray]:
     import jax
 
     from parity.program.jax_versions import bind, enable_x64
-    from parity.reference.policies import widen
+    from parity.reference.wide import widen
 
     with enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         outs = bind(eqn, [jax.numpy.asarray(value) for value in operands])

@@ -2,8 +2,8 @@
 
 An addition in another association errs by the sizes of what is added, not of the result; a quotient
 or function may be replaced by an approximation or a product of others. Four rounding errors of the
-compute dtype are allowed to each operation, relative to its operands for additions. NaN and
-infinities may be anything, and zeros have either sign.
+compute dtype are allowed to each operation, relative to its operands for additions. What is NaN or
+infinite in exact arithmetic may be anything, nothing need overflow, and zeros have either sign.
 
 Source: LLVM language reference, fast-math flags `reassoc arcp nnan ninf nsz`; XLA
 `xla_cpu_enable_fast_math`, `DebugOptions` in xla/xla.proto.

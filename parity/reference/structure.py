@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from parity.reference.policies import widen
 from parity.reference.value import Mask, Value
+from parity.reference.wide import widen
 
 Mover = Callable[..., "np.ndarray | list[np.ndarray]"]
 

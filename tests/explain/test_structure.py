@@ -247,6 +247,22 @@ def test_an_output_that_is_shifted_or_all_the_same():
     assert found_in(np.full_like(want, 3.0), want)[0].name == "constant 3"
 
 
+def test_bits_that_are_read_as_another_dtype():
+    """An integer convolution on jax2tf's non-native path, where a float is preferred."""
+    want = np.array([49, -18, -4, 12, 0])
+    (best, *_) = found_in(want.astype(np.int32).view(np.float32), want)
+    assert (best.name, best.residual) == ("bits of an int32 read as float32", 0.0)
+    halves = np.array([0.5, 1.5, -2.0])
+    (best, *_) = found_in(halves.astype(np.float32).view(np.int32), halves)
+    assert best.name == "bits of a float32 read as int32"
+
+
+def test_single_elements_that_are_not_a_number():
+    want = np.random.default_rng(0).standard_normal(8)
+    got = np.where(np.arange(8) == 3, np.nan, want)
+    assert found_in(got, want)[0].name == "1 of 8 elements NaN"
+
+
 def test_complex_parts():
     rng = np.random.default_rng(0)
     want = rng.standard_normal(20) + 1j * rng.standard_normal(20)

@@ -11,8 +11,9 @@ from jax import lax
 
 from parity.dtypes import DTYPES
 from parity.reference.interpreter import Interpreter
-from parity.reference.policies import EXCESS_PRECISION, F64, FLUSH, STRICT, WIDE, narrow, widen
+from parity.reference.policies import EXCESS_PRECISION, F64, FLUSH, STRICT, WIDE
 from parity.reference.value import Value
+from parity.reference.wide import narrow, widen
 
 F32 = np.float32
 BF16 = ml_dtypes.bfloat16

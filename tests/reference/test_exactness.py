@@ -10,7 +10,7 @@ from jax import lax
 
 from parity.dtypes import DTYPES
 from parity.reference.exactness import exact_products
-from parity.reference.policies import widen
+from parity.reference.wide import widen
 
 bf16 = ml_dtypes.bfloat16
 F32 = np.float32

@@ -13,7 +13,7 @@ from jax import lax
 
 from parity.dtypes import DTYPES
 from parity.reference import honest
-from parity.reference.policies import widen
+from parity.reference.wide import widen
 
 F32 = np.float32
 bf16 = ml_dtypes.bfloat16

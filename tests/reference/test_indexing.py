@@ -11,8 +11,9 @@ from jax import lax
 from parity.dtypes import DTYPES
 from parity.program.jax_versions import enable_x64
 from parity.reference.interpreter import Interpreter
-from parity.reference.policies import F64, STRICT, widen
+from parity.reference.policies import F64, STRICT
 from parity.reference.value import Value
+from parity.reference.wide import widen
 
 F32 = np.float32
 NAN, INF = np.nan, np.inf

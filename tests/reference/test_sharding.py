@@ -15,9 +15,10 @@ from jax.sharding import PartitionSpec as P
 from parity.dtypes import DTYPES
 from parity.program.jax_versions import enable_x64
 from parity.reference.interpreter import Interpreter
-from parity.reference.policies import F64, STRICT, widen
+from parity.reference.policies import F64, STRICT
 from parity.reference.rounding import round_to
 from parity.reference.value import Value
+from parity.reference.wide import widen
 
 F32 = np.float32
 BF16 = ml_dtypes.bfloat16

@@ -13,8 +13,9 @@ from parity.program.spec import OperandSpec, ProgramSpec
 from parity.reference import honest
 from parity.reference.evaluate import evaluate
 from parity.reference.interpreter import Interpreter
-from parity.reference.policies import F64, STRICT, widen
+from parity.reference.policies import F64, STRICT
 from parity.reference.value import Value
+from parity.reference.wide import widen
 
 F32 = np.float32
 
