@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,9 @@ from parity.reference.value import Value, parts, union
 from parity.reference.wide import ideal, narrow, widen
 from parity.worker.protocol import Enclosure, Latitude, References, Spread
 
+_TELLING_ORDERS = ("sequential", "pairwise")
+"""Those of `honest.ORDERS` that are farthest apart: enough for a model."""
+
 
 class _Evaluation:
     """One program, traced once, under as many policies as are asked for."""
@@ -29,6 +33,7 @@ class _Evaluation:
         self.closed = program.jaxpr
         self.names = program.outputs
         self.inputs = inputs
+        self._spreads: dict[Policy, tuple[Any, Any]] = {}
         self.traced = [dtype(np.dtype(aval.dtype)) for aval in self.closed.in_avals]
         self.declared = [dtype(np.dtype(aval.dtype)) for aval in self.closed.out_avals]
 
@@ -42,6 +47,20 @@ class _Evaluation:
     def enclosures(self, policy: Policy) -> dict[str, Enclosure]:
         """The outputs under a rounding policy, in their declared dtypes."""
         return self.narrowed(self.under(policy)[0])
+
+    def spread(
+        self, policy: Policy, points: Mapping[str, Value]
+    ) -> tuple[dict[str, dict[str, Spread]], dict[str, Spread]]:
+        """What honest orders do to the outputs of a model, and one rounding error in each sum.
+
+        Had once for all variants of a model that have the same points.
+        """
+        key = dataclasses.replace(policy, name="", optional=False, licences=frozenset())
+        if key not in self._spreads:
+            tried = {order: policy.adding(order) for order in _TELLING_ORDERS}
+            found = _spreads(self, points, tried), _spread(self, points, policy.jolted())
+            self._spreads[key] = found
+        return self._spreads[key]
 
     def narrowed(self, outputs: Mapping[str, Value]) -> dict[str, Enclosure]:
         """Wide outputs in their declared dtypes."""
@@ -80,6 +99,8 @@ def evaluate(
     undecided = {name: v.undecided for name, v in strict.items() if v.undecided is not None}
     under = {model: it.under(model) for model in _models(it, noted, models)}
     found = {model.name: outputs for model, (outputs, _) in under.items()}
+    usual = _honest(it, strict) if noted.reordered else {}
+    jolted = _spread(it, strict, STRICT.jolted()) if noted.reordered else {}
     both = {name: union([truth[name].unspecified, strict[name].unspecified]) for name in truth}
     return References(
         f64={name: _accuracy(value) for name, value in truth.items()},
@@ -91,12 +112,12 @@ def evaluate(
         models={name: it.narrowed(outputs) for name, outputs in found.items()},
         open={name: marked for name, of in found.items() if (marked := _undecided(of))},
         latitudes={
-            model.name: _latitude(it, model, outputs)
+            model.name: _latitude(it, model, outputs, usual, jolted)
             for model, (outputs, of_model) in [(STRICT, (strict, noted)), *under.items()]
             if models and of_model.reordered
         },
-        honest=_honest(it, strict) if noted.reordered else {},
-        jolted=_spread(it, strict, STRICT.jolted()) if noted.reordered else {},
+        honest=usual,
+        jolted=jolted,
         erring=_erring(it, strict) if noted.reordered and noted.erred else {},
         unspecified={name: mask for name, mask in both.items() if mask is not None},
         undecided=undecided,
@@ -126,19 +147,31 @@ def _models(it: _Evaluation, noted: Interpreter, asked: Sequence[str]) -> list[P
     return always + [policy for policy in wanted if policy not in ALWAYS]
 
 
-_TELLING_ORDERS = ("sequential", "reversed", "pairwise")
+def _latitude(
+    it: _Evaluation,
+    policy: Policy,
+    points: Mapping[str, Value],
+    usual: Mapping[str, Mapping[str, Spread]],
+    jolted: Mapping[str, Spread],
+) -> dict[str, Latitude]:
+    """By floating output: how far honest evaluations of a model are from its point.
 
+    A model that rounds results as declared and adds in the same accumulator is as far off as
+    `strict` is. One rounding error in each sum counts only where no order moves anything.
 
-def _latitude(it: _Evaluation, policy: Policy, points: Mapping[str, Value]) -> dict[str, Latitude]:
-    """By floating output: how far honest evaluations of the model are from its point.
-
-    One rounding error in each sum counts only where no order moves anything.
+    Args:
+        it: the program.
+        policy: the model.
+        points: its outputs.
+        usual: what honest orders do to those of `strict`.
+        jolted: and one rounding error in each sum.
     """
-    spreads = _spreads(it, points, {order: policy.adding(order) for order in _TELLING_ORDERS})
-    jolted = _spread(it, points, policy.jolted())
+    as_usual = policy.floor is None and not policy.narrow_sums and bool(usual)
+    if not as_usual:
+        usual, jolted = it.spread(policy, points)
     narrow = it.under(policy.in_one_order())[0]
     found = {}
-    for name, of in spreads.items():
+    for name, of in usual.items():
         moving = [one for one in of.values() if one.rms > 0] or [jolted[name]]
         rms, moved = max(one.rms for one in moving), max(one.moved for one in moving)
         found[name] = Latitude(rms, moved, _rms_radius(narrow[name]))

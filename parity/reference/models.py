@@ -76,6 +76,11 @@ def _variants(name: str, **changes: Iterable[object]) -> tuple[Policy, ...]:
     )
 
 
+def _rearranged(policy: Policy) -> Policy:
+    """A model of what is dropped that also allows what `fast-math` does: whole fusions do both."""
+    return dataclasses.replace(policy, name=f"{policy.name} (rearranged)", reassociates=True)
+
+
 _EVERY_CAST = dataclasses.replace(
     EXCESS_PRECISION, name="excess-precision (every cast)", optional=False
 )
@@ -128,14 +133,14 @@ MODELS: tuple[Model, ...] = (
         "excess-precision",
         "Narrowing casts between fused operations are dropped; those of the operands are kept.",
         "https://github.com/jax-ml/jax/issues/25873",
-        (EXCESS_PRECISION, _EVERY_CAST),
+        (EXCESS_PRECISION, _EVERY_CAST, _rearranged(EXCESS_PRECISION)),
         lambda has: has.narrow,
     ),
     Model(
         "wide",
         "Every narrow dtype is ignored, the operands' casts included: all is computed in float32.",
         "https://github.com/jax-ml/jax/issues/25873",
-        (WIDE,),
+        (WIDE, _rearranged(WIDE)),
         lambda has: has.narrow,
     ),
     Model(
