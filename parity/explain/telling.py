@@ -168,8 +168,12 @@ def _resampled(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _cast(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Values in an array's dtype; its own elements where they overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(values.astype(like.dtype))
+        found = np.asarray(values.astype(like.dtype))
+    if not dtype_of(like.dtype).is_inexact:
+        return found
+    return np.where(np.isfinite(as_float64(found)), found, like)
 
 
 def _floating(x: np.ndarray) -> bool:

@@ -16,6 +16,7 @@ from parity.program.spec import OperandSpec, ProgramSpec
 from parity.reference.evaluate import evaluate
 from parity.worker.protocol import PathOutcome
 
+from . import planted_layers  # noqa: F401 - which registers families
 from .planted import FAMILIES
 
 
