@@ -6,7 +6,7 @@ that model reach. Of several that do, the answer is the *tightest*, and among eq
 *simplest*:
 
 - tightness is the number of bits that a model leaves open in each element, on average (log2 of the
-  values of the dtype inside its interval). A model within one bit of the tightest is as tight.
+  values of the dtype inside its interval). A model within two bits of the tightest is as tight.
   So a model never wins by width: an interval that holds everything says nothing.
 - simplicity is the order of `reference.models.MODELS`.
 - a model whose intervals are mostly wider than the values that they enclose is vacuous and never
@@ -25,7 +25,7 @@ import numpy as np
 from parity.casefile.case import Case
 from parity.compare.metrics import comparable, measure
 from parity.compare.standing import standing
-from parity.explain.laboratory import Arrays, Laboratory
+from parity.explain.laboratory import Arrays, Asking, Laboratory
 from parity.explain.standings import ModelStanding, enclosure_of, includes, order, standings
 from parity.explain.structure import Hypothesis, hypotheses
 from parity.explain.telling import Distinction, distinguish
@@ -34,7 +34,7 @@ from parity.worker.protocol import PathOutcome, References
 
 STRICT = "strict"
 
-_AS_TIGHT = 1.0
+_AS_TIGHT = 2.0
 """Bits by which a model may leave more open than the tightest and still count as equally tight."""
 
 _STRUCTURAL = 0.1
@@ -135,6 +135,7 @@ def attribute(
     *,
     laboratory: Laboratory | None = None,
     inputs: Arrays | None = None,
+    seconds: float = 30.0,
 ) -> tuple[Attribution, ...]:
     """Why each output of a path is not what was declared.
 
@@ -145,6 +146,7 @@ def attribute(
         laboratory: where to ask the path and the references again, on operands that tell apart
             models which the case's own do not, and on changed programs; None for neither.
         inputs: the operands, the case's own if None.
+        seconds: how long the laboratory may be asked; what is known by then is the answer.
 
     Returns:
         One attribution for each output, in order; one without an output where the path has none.
@@ -155,7 +157,8 @@ def attribute(
     if references.failure is not None:
         why = f"no reference: {references.failure.message}"
         return tuple(Attribution(outcome.path, o, missing=why) for o in outcome.outputs)
-    it = _Attributing(case, outcome, references, laboratory, inputs)
+    asking = None if laboratory is None else Asking(laboratory, seconds).laboratory
+    it = _Attributing(case, outcome, references, asking, inputs)
     return tuple(replace(it.output(name), no_effect=idle) for name in outcome.outputs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ from parity.casefile.case import Case
 from parity.engine.environment import Environment
 from parity.engine.workers import Workers
 from parity.program.spec import ProgramSpec
-from parity.worker.protocol import PathOutcome, References
+from parity.worker.protocol import PathOutcome, References, digest
 
 Arrays = Sequence[np.ndarray]
 """Operands in the order of `ProgramSpec.inputs`, in their declared dtypes."""
@@ -28,6 +29,42 @@ class Laboratory:
 
     run: Callable[[Arrays], PathOutcome]
     references: Callable[[ProgramSpec, Arrays, Sequence[str]], References]
+
+
+class Spent(Exception):
+    """The time for asking again is over."""
+
+
+class Asking:
+    """A laboratory within a time limit, in which nothing is asked twice.
+
+    Args:
+        laboratory: what is asked.
+        seconds: that all questions together may take; one that has begun is waited for.
+    """
+
+    def __init__(self, laboratory: Laboratory, seconds: float) -> None:
+        self._asked = laboratory
+        self._until = time.monotonic() + seconds
+        self._known: dict[tuple[object, ...], References] = {}
+        self.laboratory = Laboratory(self._run, self._references)
+
+    def _run(self, arrays: Arrays) -> PathOutcome:
+        self._check()
+        return self._asked.run(arrays)
+
+    def _references(
+        self, program: ProgramSpec, arrays: Arrays, models: Sequence[str]
+    ) -> References:
+        key = (repr(program), *map(digest, arrays), *models)
+        if key not in self._known:
+            self._check()
+            self._known[key] = self._asked.references(program, arrays, models)
+        return self._known[key]
+
+    def _check(self) -> None:
+        if time.monotonic() > self._until:
+            raise Spent
 
 
 def laboratory(

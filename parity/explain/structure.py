@@ -15,7 +15,7 @@ import numpy as np
 
 from parity.compare.elementwise import same_bits
 from parity.compare.ulp import dtype_of
-from parity.explain.laboratory import Arrays, Laboratory
+from parity.explain.laboratory import Arrays, Laboratory, Spent
 from parity.explain.reshaped import blocks, moved, rows
 from parity.explain.respecified import changes
 from parity.program.spec import ProgramSpec
@@ -164,6 +164,9 @@ def _respecified(
 ) -> Iterator[Candidate]:
     """What other operands and attributes would have given."""
     for name, meaning, changed, operands in changes(program, arrays):
-        found = laboratory.references(changed, operands, ())
+        try:
+            found = laboratory.references(changed, operands, ())
+        except Spent:
+            return
         if found.failure is None and output in found.f64:
             yield name, meaning, _wide(found.f64[output].point), None

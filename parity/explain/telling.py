@@ -14,7 +14,7 @@ import numpy as np
 
 from parity.compare.standing import contains
 from parity.compare.ulp import as_float64, dtype_of
-from parity.explain.laboratory import Arrays, Laboratory
+from parity.explain.laboratory import Arrays, Laboratory, Spent
 from parity.explain.standings import ModelStanding, enclosure_of, standings
 from parity.program.spec import ProgramSpec
 from parity.reference.models import NAMES
@@ -75,7 +75,10 @@ def distinguish(
     found: list[Distinction] = []
     tried: list[tuple[int, str, tuple[np.ndarray, ...], References, dict[str, int]]] = []
     for how, inputs in candidates(arrays):
-        references = laboratory.references(program, inputs, models)
+        try:
+            references = laboratory.references(program, inputs, models)
+        except Spent:
+            break
         if references.failure is not None or output not in references.strict:
             continue
         separated = {n: _separated(references, output, best.name, n) for n in sorted(left)}
@@ -87,7 +90,10 @@ def distinguish(
     for score, how, inputs, references, separated in sorted(tried, key=lambda t: -t[0]):
         if found and not any(separated[name] for name in left):
             continue
-        outcome = laboratory.run(inputs)
+        try:
+            outcome = laboratory.run(inputs)
+        except Spent:
+            break
         if outcome.failure is not None or output not in outcome.outputs:
             continue
         got = outcome.outputs[output]

@@ -12,7 +12,7 @@ import parity
 from parity.engine.environment import Environment
 from parity.engine.workers import Workers
 from parity.explain.attribution import ASKED, attribute, choose
-from parity.explain.laboratory import Laboratory, laboratory
+from parity.explain.laboratory import Asking, Laboratory, Spent, laboratory
 from parity.explain.standings import ModelStanding
 from parity.worker.protocol import Failure, PathOutcome, References
 
@@ -133,6 +133,39 @@ def test_the_other_way_round():
     assert told.alike == ()
 
 
+def test_a_laboratory_is_not_asked_for_longer_than_that_nor_twice():
+    a, b = np.full((2, 3, 3), 2, np.float32)
+    asked = []
+
+    def references(spec, inputs, models):
+        asked.append(models)
+        return interpreted(dot, inputs, models)
+
+    def run(inputs):
+        return PathOutcome("fake", {"out": inputs[0]})
+
+    spec = case_of((a, b)).program
+    open_, over = (Asking(Laboratory(run, references), s).laboratory for s in (60, -1))
+    first = open_.references(spec, (a, b), ("wide",))
+    assert open_.references(spec, (a, b), ("wide",)) is first
+    assert open_.references(spec, (a, b), ()) is not first
+    assert len(asked) == 2
+    with pytest.raises(Spent):
+        over.references(spec, (a, b), ())
+    with pytest.raises(Spent):
+        over.run((a, b))
+    told = attribute(
+        case_of((a, b)),
+        PathOutcome("fake", {"out": (a @ b).T * 1.5}),
+        first,
+        laboratory=Laboratory(run, references),
+        inputs=(a, b),
+        seconds=-1,
+    )
+    assert len(asked) == 2
+    assert told[0].distinctions == ()
+
+
 def test_what_no_model_explains_has_its_nearest_rivals():
     a, b = np.random.default_rng(0).standard_normal((2, 5, 5)).astype(np.float32)
     got = (a @ b) * np.float32(1.01)
@@ -164,7 +197,7 @@ def standing(model, openness, **changes):
 def test_the_simplest_of_the_tightest_is_chosen():
     wide, tight = standing("excess-precision", 12.0), standing("fast-math", 2.0)
     assert choose([wide, tight]) is tight  # an interval that holds everything says nothing
-    near = standing("excess-precision", 2.9)
+    near = standing("excess-precision", 3.9)
     assert choose([tight, near]) is near  # as tight, and simpler
     licence = standing("reciprocal", 2.5)
     assert choose([tight, near, licence]) is licence
