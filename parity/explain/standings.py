@@ -73,7 +73,7 @@ def standings(got: np.ndarray, output: str, references: References) -> tuple[Mod
     """An output under `strict`, every set of licences and every model that was evaluated.
 
     Models that say of every element what `strict` says are left out: the program has nothing for
-    them, or not with these operands.
+    them, or not with these operands. So are variants that say what another one of theirs does.
 
     Args:
         got: the output of a path, of the declared shape and dtype.
@@ -84,10 +84,15 @@ def standings(got: np.ndarray, output: str, references: References) -> tuple[Mod
     declared = references.latitudes.get("strict", {}).get(output)
     found = [_standing("strict", "", got, strict, usual, declared)]
     refuted = ~(contains(strict, got) | usual)
+    seen: dict[str, list[Enclosure]] = {}
     for name, enclosure, latitude in _models(output, references):
         if _same(enclosure, strict) and name not in references.open:
             continue
         model, variant = split(name)
+        others = seen.setdefault(model, [])
+        if any(_same(enclosure, other) for other in others):
+            continue
+        others.append(enclosure)
         left_out = _left_out(got, output, references, name)
         one = _standing(model, variant, got, enclosure, left_out, latitude)
         if (_unbounded(enclosure) & refuted).any():
