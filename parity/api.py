@@ -22,6 +22,7 @@ from parity.config import KEEP, Config, load_config, nearest_root
 from parity.errors import NothingSelected, UserError
 
 if TYPE_CHECKING:
+    from parity.engine.artifacts import Past
     from parity.engine.environment import Environment
     from parity.engine.run import Options
     from parity.record.result import RunResult
@@ -71,6 +72,9 @@ class Choices(TypedDict, total=False):
     out: folder for the record.
     keep: which outputs the record keeps: all, non-identical, none.
     resume: the record of an earlier run to go on with.
+    save_artifacts: keep in the record what paths export; such a run takes nothing from the cache.
+    artifacts_from: a record whose artifacts are executed here, instead of exporting anew.
+    artifacts_env: its environment, where it has several.
     cache: whether results of an earlier run may be taken, True if None.
     """
 
@@ -85,6 +89,9 @@ class Choices(TypedDict, total=False):
     out: str | Path | None
     keep: str | None
     resume: str | Path | None
+    save_artifacts: bool | None
+    artifacts_from: str | Path | None
+    artifacts_env: str | None
     cache: bool | None
 
 
@@ -110,6 +117,8 @@ def run(
     """
     config = load_config(Path.cwd())
     chosen = options(config, **choices)
+    if not targets and chosen.artifacts is not None:
+        targets = chosen.artifacts.ids
     selection = select(targets, k=k, paths=paths, config=config)
     if selection.errors:
         raise selection.errors[0]
@@ -147,14 +156,30 @@ def options(
     return Options(
         fail_on=_one_of("grade", given.get("fail_on", config.fail_on), GRADES),
         environments=_environments(config, say, **choices),
-        limits=Limits(timeout=timeout, memory=memory, repeats=repeats or 1),
+        limits=Limits(
+            timeout=timeout,
+            memory=memory,
+            repeats=repeats or 1,
+            artifacts=bool(given.get("save_artifacts", False)),
+        ),
         jobs=jobs or 1,
         scheduler=choices.get("scheduler"),
         out=None if out is None else Path(str(out)),
         keep=_one_of("value of keep", given.get("keep", config.keep), KEEP),
         resume=None if resume is None else Path(str(resume)),
+        artifacts=_artifacts(choices.get("artifacts_from"), choices.get("artifacts_env")),
         cache=bool(given.get("cache", True)),
     )
+
+
+def _artifacts(record: str | Path | None, environment: str | None) -> Past | None:
+    from parity.engine.artifacts import Past
+
+    if record is not None:
+        return Past(Path(record), environment)
+    if environment is not None:
+        raise UserError("--artifacts-env needs --artifacts-from, the record that it is of")
+    return None
 
 
 def _from_here(folder: Path) -> Path:

@@ -65,6 +65,20 @@ if TYPE_CHECKING:
     help="Run each path N times, each in a fresh process; report bits that change.",
 )
 @click.option(
+    "--save-artifacts",
+    is_flag=True,
+    help="Keep what paths export (SavedModel, jax.export, …) in the record; all is run anew.",
+)
+@click.option(
+    "--artifacts-from",
+    metavar="RECORD",
+    help="Execute the artifacts of this record instead of exporting anew: what a server does "
+    "after an upgrade.",
+)
+@click.option(
+    "--artifacts-env", metavar="NAME", help="The environment of RECORD, where it has several."
+)
+@click.option(
     "--no-cache", is_flag=True, help="Run everything, also what an earlier run has the result of."
 )
 @click.option(
@@ -90,12 +104,15 @@ def run(
 
     Cases are named by file, folder, id (cases/conv.yaml::conv:compute_dtype=bfloat16, with or
     without [path]) or glob over ids; by default those of `cases` in [tool.parity] of
-    pyproject.toml, which also gives the defaults of --timeout, --fail-on and --out.
+    pyproject.toml, or of --artifacts-from. The former also gives the defaults of --timeout,
+    --fail-on and --out.
     """
     from parity.api import options
 
     config = load_config(Path.cwd())
     how = options(config, say=_say, cache=not no_cache, **chosen)
+    if not targets and how.artifacts is not None:
+        targets = how.artifacts.ids
     selection = selected(targets, expression, paths, config=config)
     if kind == "github":
         from parity.report.github import mistakes

@@ -31,7 +31,19 @@ if TYPE_CHECKING:
     help="How it is written to stdout [table].",
 )
 @click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
-def show(record: str, case: str | None, paths: str | None, kind: str, verbose: bool) -> int:
+@click.option(
+    "--artifact",
+    metavar="FOLDER",
+    help="Write what --path of --case exported into this new folder, and show nothing.",
+)
+def show(
+    record: str,
+    case: str | None,
+    paths: str | None,
+    kind: str,
+    verbose: bool,
+    artifact: str | None,
+) -> int:
     """Show a run from its record, past or still going on.
 
     Exits with 0 whatever the run found, with 5 if --case or --path matches nothing.
@@ -39,8 +51,31 @@ def show(record: str, case: str | None, paths: str | None, kind: str, verbose: b
     from parity.record.result import open_record
 
     result = open_record(record, case=case, paths=split(paths))
+    if artifact is not None:
+        _extract(result, Path(artifact))
+        return 0
     write(rendered(result, kind, verbose=verbose))
     return 0
+
+
+def _extract(result: RunResult, folder: Path) -> None:
+    """Write the only artifact among the rows into a new folder."""
+    from parity.record.artifacts import SHA256, fetch
+
+    assert result.record is not None
+    rows = [row for row in result.rows if SHA256 in row.evidence]
+    found = {row.evidence[SHA256]: f"--case {row.case} --path {row.path}" for row in rows}
+    if len(found) != 1:
+        some = "; ".join(list(found.values())[:3])
+        raise UserError(
+            f"{result.record}: --artifact needs a row that has one (got {len(found)})",
+            hint=f"such as {some}" if found else "parity run --save-artifacts keeps them",
+        )
+    if folder.exists():
+        raise UserError(f"{folder}: exists already", hint="name a new folder")
+    (sha256,) = found
+    if not fetch(result.record, sha256, folder):
+        raise UserError(f"{result.record}: the artifact was too large to be kept")
 
 
 def rendered(result: RunResult, kind: str, *, verbose: bool) -> Iterator[str]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from parity.casefile.case import Case
 from parity.compare.result import CaseResult
+from parity.engine.artifacts import Past
 from parity.engine.environment import Environment
 from parity.engine.pool import Pool
-from parity.engine.task import Arrived, Done, Outputs, Task, judged, work
+from parity.engine.task import Arrived, Done, Task, judged, work
 from parity.engine.workers import Limits, Workers
 from parity.record.cache import Cache
 from parity.record.fingerprint import environment_digest
@@ -43,6 +44,7 @@ class Options:
         keep: which outputs the record keeps.
         keep_limit: bytes of outputs that the record keeps at most.
         resume: the record of an earlier run to go on with.
+        artifacts: artifacts of an earlier run, which paths execute instead of exporting anew.
         cache: whether what has been run before is taken from the cache beside the records; on a
             cluster only if its machines do not differ.
     """
@@ -56,6 +58,7 @@ class Options:
     keep: str = "non-identical"
     keep_limit: int = 64 << 20
     resume: Path | None = None
+    artifacts: Past | None = None
     cache: bool = True
 
 
@@ -140,6 +143,8 @@ def _store(options: Options, version: str, wanted: int) -> Store:
         "repeats": options.limits.repeats,
         "memory": options.limits.memory,
         "timeout": options.limits.timeout,
+        "save_artifacts": options.limits.artifacts,
+        "artifacts": options.artifacts and options.artifacts.source,
     }
     if options.resume is not None:
         return Store.resume(options.resume, version=version, options=facts, wanted=wanted)
@@ -158,6 +163,8 @@ def _cache(options: Options, opened: ExitStack) -> Cache | None:
     """The cache, if a run with these options may use one."""
     if not options.cache or options.out is None or options.limits.repeats > 1:
         return None
+    if options.limits.artifacts or options.artifacts is not None:
+        return None  # it keeps none
     return opened.enter_context(Cache(options.out))
 
 
@@ -220,7 +227,9 @@ class _Run:
             digest = digests.get(name)
             key = self._cache.key(case, task.paths, digest) if self._cache and digest else None
             known = self._store.arrivals(case, name) if resumes else {}
-            yield replace(task, position=position, known=known, key=key)
+            past = self._options.artifacts
+            artifacts = None if past is None else past.of(case)
+            yield replace(task, position=position, known=known, key=key, artifacts=artifacts)
 
     def _digests(self) -> Mapping[str, str | None]:
         if self._cache is None:
@@ -239,7 +248,7 @@ class _Run:
         hit = self._cache.get(task.key, task.case, task.environment.name)
         if hit is None:
             return False
-        self._add(task, hit.result, hit.found, hit.outputs, None)
+        self._add(Done(task, hit.result, hit.outputs, hit.found, repeatable=True), None)
         return True
 
     def _arrived(self, came: Arrived) -> None:
@@ -252,22 +261,17 @@ class _Run:
         task = came.task
         if self._cache is not None and task.key is not None and came.repeatable:
             self._cache.put(task.key, came.result, came.found, came.outputs)
-        self._add(task, came.result, came.found, came.outputs, came.seconds)
+        self._add(came, came.seconds)
 
-    def _add(
-        self,
-        task: Task,
-        result: CaseResult,
-        found: Mapping[str, str],
-        outputs: Outputs,
-        seconds: float | None,
-    ) -> None:
-        self._note(task.environment.name, found)
-        result = judged(result, found, self._options.fail_on)
-        self._store.add(result, outputs, position=task.position)
+    def _add(self, done: Done, seconds: float | None) -> None:
+        self._note(done.task.environment.name, done.found)
+        result = judged(done.result, done.found, self._options.fail_on)
+        self._store.add(result, done.outputs, position=done.task.position, artifacts=done.artifacts)
         self._progress(result, seconds)
 
     def _note(self, environment: str, found: Mapping[str, str]) -> None:
         if environment not in self._noted:
-            self._store.environment(environment, found)
+            past = self._options.artifacts
+            more = {} if past is None else {"artifacts": past.source}
+            self._store.environment(environment, {**found, **more})
             self._noted.add(environment)

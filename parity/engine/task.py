@@ -18,7 +18,7 @@ from parity.compare.result import CaseResult
 from parity.compare.rows import compare_case
 from parity.compare.words import words
 from parity.engine.environment import Environment
-from parity.engine.workers import Execution, Workers
+from parity.engine.workers import Artifacts, Execution, Workers
 from parity.record.cache import REPEATABLE
 from parity.worker.protocol import PathOutcome
 
@@ -34,6 +34,7 @@ class Task:
         position: among all tasks.
         known: outcomes from before a run was killed.
         key: of the cache, None if it is not used.
+        artifacts: what its paths exported before, to be executed instead of exporting anew.
     """
 
     case: Case
@@ -42,6 +43,7 @@ class Task:
     position: int = 0
     known: Mapping[str, PathOutcome] = field(default_factory=dict)
     key: str | None = None
+    artifacts: Artifacts | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Done:
         repeatable: whether another run under the key of the task would give the same; what was
             known before may be another machine's.
         seconds: that it took.
+        artifacts: what the wanted paths exported, as far as that is to be kept.
     """
 
     task: Task
@@ -72,6 +75,7 @@ class Done:
     found: Mapping[str, str]
     repeatable: bool
     seconds: float = 0.0
+    artifacts: tuple[bytes, ...] = ()
 
 
 def work(
@@ -81,14 +85,17 @@ def work(
 ) -> Done:
     """Run the paths, and the baseline with them, since the others are compared with it."""
     begin = time.perf_counter()
-    without_known = replace(task, known={})  # which need not travel back
+    without_known = replace(task, known={}, artifacts=None)  # which need not travel back
 
     def arrived(outcome: PathOutcome) -> None:
         say(Arrived(without_known, outcome, workers.found.get(task.environment.name, {})))
 
     wanted = tuple(dict.fromkeys((*task.paths, task.case.baseline)))
     execution = workers.execute(
-        task.case, wanted, task.environment, known=task.known, arrived=arrived
+        *(task.case, wanted, task.environment),
+        known=task.known,
+        artifacts=task.artifacts,
+        arrived=arrived,
     )
     return Done(
         without_known,
@@ -97,6 +104,7 @@ def work(
         workers.found.get(task.environment.name, {}),
         not task.known and not execution.changed and all(map(_is_repeatable, execution.outcomes)),
         time.perf_counter() - begin,
+        tuple(o.artifact for o in execution.outcomes if o.artifact and o.path in task.paths),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,10 @@ from parity.engine.environment import Environment
 from parity.engine.gateway import START_LIMIT, Gateway, Setting, WorkerLost
 from parity.engine.scratch import Scratch
 from parity.errors import WorkerStartError
+from parity.record.artifacts import SHA256, fetch
+from parity.record.artifacts import digest as artifact_digest
+from parity.record.artifacts import pack as pack_folder
+from parity.worker.artifact import Manifest
 from parity.worker.protocol import (
     Failure,
     PathOutcome,
@@ -39,11 +44,13 @@ class Limits:
         timeout: seconds, interpreter start and imports apart; a case may say otherwise.
         memory: bytes beside what its worker has in use before, None for no limit.
         repeats: how many times each path runs, each time in a fresh process.
+        artifacts: whether what a path exports is kept with its outcome.
     """
 
     timeout: float = 300.0
     memory: int | None = None
     repeats: int = 1
+    artifacts: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,21 @@ class Execution:
     outcomes: tuple[PathOutcome, ...]
     references: References
     changed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """What paths exported of a case, to be executed here.
+
+    Attributes:
+        source: who wrote them, in words: `written by jax 0.4.38, …`.
+        record: the file that has them.
+        evidence: by path, which one (`record.artifacts`) and what was compiled to make it.
+    """
+
+    source: str
+    record: Path
+    evidence: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Stopped(Exception):
@@ -103,6 +125,7 @@ class Workers:
         environment: Environment | None = None,
         *,
         known: Mapping[str, PathOutcome] | None = None,
+        artifacts: Artifacts | None = None,
         arrived: Callable[[PathOutcome], None] = lambda outcome: None,
         models: Sequence[str] = (),
         inputs: Sequence[np.ndarray] | None = None,
@@ -115,6 +138,7 @@ class Workers:
             paths: where.
             environment: this interpreter's if None.
             known: outcomes from before, by path, which are not had again.
+            artifacts: what paths exported before, which is executed instead of exporting anew.
             arrived: told of each other outcome as soon as it is there.
             models: names of the arithmetic models to interpret it under beside the usual ones.
             inputs: other operands than the case's own, of the same shapes and dtypes.
@@ -125,14 +149,14 @@ class Workers:
             CaseFileError: an array file cannot be read.
         """
         environment = environment or Environment()
-        task = _Task(self, case, environment, arrived, dict(known or {}))
+        task = _Task(self, case, environment, arrived, dict(known or {}), artifacts)
         task.models, task.inputs = tuple(models), inputs
         asked = [path for path in paths if path not in task.outcomes]
         task.run([*asked, _REFERENCES] if references else asked)
         changed = set()
         for _ in range(self._limits.repeats - 1):
             self._retire()
-            again = _Task(self, case, environment, inputs=inputs)
+            again = _Task(self, case, environment, artifacts=artifacts, inputs=inputs)
             again.run(list(paths))
             changed |= {p for p in paths if not _same(task.outcomes[p], again.outcomes[p])}
         return Execution(
@@ -197,6 +221,10 @@ class Workers:
         """What a path may take."""
         return self._limits
 
+    def folder(self) -> Path:
+        """A new, empty folder that workers can read, for as long as these workers are there."""
+        return Path(tempfile.mkdtemp(prefix="artifact-", dir=self._folder))
+
     @property
     def _folder(self) -> Path:
         assert self._scratch is not None, "a context manager"
@@ -233,6 +261,7 @@ class _Task:
     environment: Environment
     arrived: Callable[[PathOutcome], None] = lambda outcome: None
     outcomes: dict[str, PathOutcome] = field(default_factory=dict)
+    artifacts: Artifacts | None = None
     references: References = field(default_factory=References)
     models: Sequence[str] = ()
     inputs: Sequence[np.ndarray] | None = None
@@ -245,6 +274,9 @@ class _Task:
         What some of them export in the first round is executed in a second one.
         """
         inputs = self.case.arrays() if self.inputs is None else self.inputs
+        for path in paths:
+            if self.artifacts is not None and path in self.artifacts.evidence:
+                self._take(path, self.artifacts)
         while paths:
             by_setting: dict[Setting, list[str]] = {}
             for path in paths:
@@ -264,6 +296,13 @@ class _Task:
             program.devices,
             written.reader if written else "",
         )
+
+    def _take(self, path: str, artifacts: Artifacts) -> None:
+        """Take an artifact of before, as if it had just been written."""
+        folder, evidence = self.workers.folder(), artifacts.evidence[path]
+        if fetch(artifacts.record, evidence[SHA256], folder):
+            outcome = PathOutcome(path, evidence={**evidence, "artifact": artifacts.source})
+            self._written[path] = _Written(str(folder), Manifest.of(folder).reader, outcome)
 
     def _variant(self, path: str) -> Variant:
         return self.case.variants.get(path) or Variant(path, path)
@@ -341,9 +380,21 @@ class _Task:
             shards=unpack_shards(answer["shards"]) if given else {},
         )
         if "artifact" in answer:
-            self._written[path] = _Written(answer["artifact"], answer["reader"], outcome)
+            folder = Path(answer["artifact"])
+            self._written[path] = self._exported(folder, answer["reader"], outcome)
+            if self.artifacts is not None:
+                self._settle(PathOutcome(path, failure=_none_there(self.artifacts)))
         else:
             self._settle(outcome)
+
+    def _exported(self, folder: Path, reader: str, outcome: PathOutcome) -> _Written:
+        """What a path has exported, kept if that is asked for."""
+        if self.workers.limits.artifacts:
+            packed = pack_folder(folder)
+            evidence = {**outcome.evidence, SHA256: artifact_digest(packed)}
+            evidence["artifact"] = f"{len(packed)} bytes"
+            outcome = replace(outcome, evidence=evidence, artifact=packed)
+        return _Written(str(folder), reader, outcome)
 
     def _settle(self, outcome: PathOutcome) -> None:
         written = self._written.pop(outcome.path, None)
@@ -379,7 +430,14 @@ def _joined(exported: PathOutcome, executed: PathOutcome) -> PathOutcome:
         evidence={**exported.evidence, **executed.evidence},
         timings=dict(seconds),
         programs={**exported.programs, **executed.programs},
+        artifact=exported.artifact,
     )
+
+
+def _none_there(artifacts: Artifacts) -> Failure:
+    """That a path would have to be exported anew, which is not what was asked for."""
+    what = f"it has no artifact among those {artifacts.source}: --save-artifacts keeps it"
+    return Failure("unsupported", "load", message=what)
 
 
 def _pairs(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -29,6 +29,7 @@ def pack_outcome(outcome: PathOutcome) -> bytes:
         "timings": dict(outcome.timings),
         "programs": dict(outcome.programs),
         "failure": None if outcome.failure is None else dict(vars(outcome.failure)),
+        "artifact": outcome.artifact,
     }
     return zlib.compress(execnet.dumps(flat), 1)
 
@@ -44,6 +45,7 @@ def unpack_outcome(path: str, packed: bytes) -> PathOutcome:
         failure=None if flat["failure"] is None else Failure(**flat["failure"]),
         programs=flat["programs"],
         shards=unpack_shards(flat["shards"]),
+        artifact=flat["artifact"],
     )
 
 

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from parity.errors import UserError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Stands in `PRAGMA user_version`; goes up with every change below."""
 
 APPLICATION_ID = 0x50524954
@@ -119,6 +119,10 @@ CREATE TABLE arrived (            -- paths of cases that are not finished; empty
 CREATE TABLE programs (           -- what was compiled, each once however often it came up
     sha256 TEXT PRIMARY KEY,      -- over the text; rows have it as evidence
     text BLOB NOT NULL            -- zlib of StableHLO, optimized HLO or TensorFlow operations
+);
+CREATE TABLE artifacts (          -- what paths exported, each once however often it came up
+    sha256 TEXT PRIMARY KEY,      -- over data; rows have it as evidence artifact_sha256
+    data BLOB NOT NULL            -- gzipped tar: record.artifacts, worker.artifact
 );
 CREATE TABLE outputs (            -- bits, each once however often they came out
     sha256 TEXT PRIMARY KEY,      -- over dtype, shape and bits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import sqlite3
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from parity.config import KEEP, nearest_root
 from parity.errors import UserError
 from parity.record import opening
 from parity.record.arrived import case_digest, pack_outcome, unpack_outcome
+from parity.record.artifacts import digest
 from parity.record.bits import Bits, is_small_reference
 from parity.record.cases import case_as_dict
 from parity.record.encoding import dumps, loads
@@ -153,7 +154,12 @@ class Store:
             self._db.executemany("INSERT OR REPLACE INTO environments VALUES (?, ?, ?)", rows)
 
     def add(
-        self, result: CaseResult, outputs: Outputs | None = None, *, position: int | None = None
+        self,
+        result: CaseResult,
+        outputs: Outputs | None = None,
+        *,
+        position: int | None = None,
+        artifacts: Iterable[bytes] = (),
     ) -> None:
         """Keep a finished case; one of the same id and environment is replaced.
 
@@ -161,6 +167,7 @@ class Store:
             result: of the case in one environment.
             outputs: its bits, as far as they are at hand.
             position: orders it among the others; None for after all of them.
+            artifacts: what its paths exported, as far as that is to be kept.
 
         Raises:
             UserError: the disk is full; the case may have found room all the same.
@@ -188,6 +195,10 @@ class Store:
                 self._db.executemany(
                     "INSERT OR IGNORE INTO programs VALUES (?, ?)", result.programs.items()
                 )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO artifacts VALUES (?, ?)",
+                ((digest(one), one) for one in artifacts if len(one) <= _LARGEST),
+            )
         if self.file is not None:
             self._checkpoint(durable=not all(row.cached for row in result.rows))
 

@@ -77,6 +77,7 @@ class PathOutcome:
         failure: None if there are outputs.
         programs: the canonical texts of what was compiled, by their SHA-256.
         shards: by output name, of those that lie on several devices, what each device holds.
+        artifact: what the path exported, packed (`record.artifacts`), if that is to be kept.
     """
 
     path: str
@@ -86,6 +87,7 @@ class PathOutcome:
     failure: Failure | None = None
     programs: Mapping[str, str] = field(default_factory=dict)
     shards: Mapping[str, tuple[Shard, ...]] = field(default_factory=dict)
+    artifact: bytes | None = None
 
     @property
     def outcome(self) -> str:

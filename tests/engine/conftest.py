@@ -42,7 +42,7 @@ def asked(monkeypatch) -> list[tuple[str, str, tuple[str, ...]]]:
     """No worker: each path gives 11. Case, environment and paths of each time one was asked."""
     calls = []
 
-    def execute(self, case, paths, where, *, known=None, arrived=lambda outcome: None):
+    def execute(self, case, paths, where, *, known=None, arrived=lambda outcome: None, **more):
         known = known or {}
         missing = tuple(path for path in paths if path not in known)
         calls.append((case.id, where.name, missing))

@@ -44,7 +44,7 @@ def at(monkeypatch, asked):
     plain = Workers.execute
 
     def put(case_number, what):
-        def execute(self, case, paths, where, *, known=None, arrived):
+        def execute(self, case, paths, where, *, known=None, arrived, **more):
             if number(case) == case_number:
                 what(arrived)
             return plain(self, case, paths, where, known=known, arrived=arrived)
@@ -212,7 +212,7 @@ class TestCache:
         root = project(1)
         plain = Workers.execute
 
-        def execute(self, case, paths, where, *, known=None, arrived):
+        def execute(self, case, paths, where, *, known=None, arrived, **more):
             off = {"jit": PathOutcome("jit", outputs={"out": np.float32(12)})}
             return plain(self, case, paths, where, known=off, arrived=arrived)
 
@@ -233,7 +233,7 @@ class TestCache:
         project(1)
         plain = Workers.execute
 
-        def execute(self, case, paths, where, *, known=None, arrived):
+        def execute(self, case, paths, where, *, known=None, arrived, **more):
             bad = {"eager": PathOutcome("eager", failure=Failure(outcome, "run"))}
             return plain(self, case, paths, where, known=bad, arrived=arrived)
 

@@ -1,0 +1,103 @@
+"""Artifacts of an earlier run, each for the case and path that it was exported of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from parity.casefile.case import Case
+from parity.engine.workers import Artifacts
+from parity.errors import UserError
+from parity.record.artifacts import SHA256
+from parity.record.cases import case_as_dict
+from parity.record.encoding import dumps, loads
+from parity.record.reader import Recorded
+from parity.record.result import open_record
+
+_SAVE = "parity run --save-artifacts --out DIR keeps them"
+_KEPT = (SHA256, "stablehlo_sha256", "graph_sha256")
+_PACKAGES = ("jax", "jaxlib", "tensorflow")
+
+
+class Past:
+    """The artifacts of a record that were exported in one environment.
+
+    Args:
+        record: the file.
+        environment: its name, None where the record has one only.
+
+    Attributes:
+        source: who wrote them, in words.
+
+    Raises:
+        UserError: it is no record, has no artifacts, or several environments.
+    """
+
+    def __init__(self, record: Path, environment: str | None = None) -> None:
+        result = open_record(record)
+        assert isinstance(result.cases, Recorded)
+        self._record, self._cases = record, result.cases
+        names = list(result.environments)
+        if environment is None and len(names) > 1:
+            raise UserError(
+                f"{record}: has several environments ({', '.join(names)})",
+                hint="name one with --artifacts-env",
+            )
+        if environment is not None and environment not in names:
+            raise UserError(
+                f"{record}: has no such environment (got {environment}; allowed {', '.join(names)})"
+            )
+        self._environment = environment or (names or [""])[0]
+        facts = result.environments.get(self._environment, {})
+        written = ", ".join(f"{name} {facts[name]}" for name in _PACKAGES if name in facts)
+        self.source = f"written by {written} ({record.name})"
+        self._at = {
+            case: at
+            for at, (case, of) in enumerate(self._cases.keys)
+            if of == self._environment and self._evidence(at)
+        }
+        if not self._at:
+            raise UserError(f"{record}: has no artifacts", hint=_SAVE)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The cases that have an artifact."""
+        return tuple(self._at)
+
+    def of(self, case: Case) -> Artifacts:
+        """The artifacts of a case, none if the record has none of it.
+
+        Raises:
+            UserError: it is another case by now.
+        """
+        if case.id not in self._at:
+            return Artifacts(self.source, self._record)
+        at = self._at[case.id]
+        self._check_same(case, self._cases[at].case)
+        return Artifacts(self.source, self._record, self._evidence(at))
+
+    def _evidence(self, at: int) -> dict[str, dict[str, str]]:
+        """By path, which artifact it exported, and of what program."""
+        rows = (row for row in self._cases[at].rows if SHA256 in row.evidence)
+        return {
+            row.path: {name: row.evidence[name] for name in _KEPT if name in row.evidence}
+            for row in rows
+        }
+
+    def _check_same(self, case: Case, then: Case) -> None:
+        now, before = _computed(case), _computed(then)
+        for what, value in now.items():
+            if value != before[what]:
+                raise UserError(
+                    f"{case.id}: is another case than in {self._record}: its {what} differs "
+                    f"(got {dumps(value)}; allowed {dumps(before[what])})",
+                    hint="run the case as it was, or save its artifacts anew",
+                )
+
+
+def _computed(case: Case) -> dict[str, Any]:
+    """What is computed, and of what, as JSON gives it back."""
+    flat: dict[str, Any] = loads(dumps(case_as_dict(case)))
+    for operand in flat["operands"]:
+        operand["file"] = operand["file"] and Path(operand["file"]).name
+    return {**flat["program"], "operands": flat["operands"]}
