@@ -94,8 +94,8 @@ def test_run_raises_on_a_broken_file_before_anything_runs(here: Path) -> None:
     ("arguments", "message"),
     [
         ({"k": "nothing"}, "-k 'nothing' matches none of 2 cases and paths"),
-        ({"paths": []}, "no path is named (allowed eager, "),
-        ({"paths": ["jti"]}, "unknown path (got jti; allowed eager, "),
+        ({"paths": []}, "no path is named (allowed aot, eager, "),
+        ({"paths": ["jti"]}, "unknown path (got jti; allowed aot, eager, "),
         ({"timeout": float("inf")}, "wrong timeout (got inf; allowed a positive number"),
         ({"fail_on": "bad"}, "unknown grade (got bad; allowed identical, equivalent, divergent"),
     ],
