@@ -13,11 +13,13 @@ import numpy as np
 from jax import lax
 
 from parity.dtypes import dtype
+from parity.errors import Unsupported
 from parity.program import ops, source, transforms
 from parity.program.jax_versions import ClosedJaxpr, jaxpr_as_fun
 from parity.program.outputs import OUT, NotTaken, ProgramError, named
 from parity.program.parameters import tangents
 from parity.program.precision import precisions, without_precisions
+from parity.program.rewriting import rewritten
 from parity.program.spec import PROGRAMS, OperandSpec, ProgramSpec
 
 
@@ -78,7 +80,13 @@ class Program:
         return transforms.cotangents(self.spec, shapes)
 
     def forward(self) -> Program:
-        """The same program without its transform; takes the operands and parameters alone."""
+        """The same program without its transform; takes the operands and parameters alone.
+
+        Raises:
+            Unsupported: its equations are rewritten, which that program does not have.
+        """
+        if self.spec.barriers or self.spec.observed:
+            raise Unsupported("no barriers in a program that JAX does not differentiate itself")
         return build(dataclasses.replace(self.spec, transform="forward", extra=(), batch=0))
 
     def without(self, attribute: str) -> Program:
@@ -126,7 +134,10 @@ def build(spec: ProgramSpec) -> Program:
         outputs[:] = found
         return tuple(found.values())
 
-    return Program(spec, function, outputs, drawn)
+    changed = function
+    if spec.barriers or spec.observed:
+        changed = rewritten(function, spec.barriers, spec.observed, outputs)
+    return Program(spec, changed, outputs, drawn)
 
 
 def _forward(

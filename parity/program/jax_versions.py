@@ -17,6 +17,7 @@ LAST_NONNATIVE = (0, 7, 1)
 Literal = jex_core.Literal
 ClosedJaxpr = jex_core.ClosedJaxpr
 Jaxpr = jex_core.Jaxpr
+Var = jex_core.Var
 jaxpr_as_fun = jex_core.jaxpr_as_fun
 
 CALLS: Mapping[str, str] = {
@@ -32,6 +33,15 @@ CALLS: Mapping[str, str] = {
     "remat2": "jaxpr",
 }
 """Primitives that only call a jaxpr, and the parameter that holds it."""
+
+BODIES: Mapping[str, tuple[str, ...]] = {
+    **{name: (parameter,) for name, parameter in CALLS.items()},
+    "scan": ("jaxpr",),
+    "while": ("cond_jaxpr", "body_jaxpr"),
+    "cond": ("branches",),
+    "shard_map": ("jaxpr",),
+}
+"""Primitives that run jaxprs as part of the program, and the parameters that hold them."""
 
 
 def enable_x64(value: bool) -> AbstractContextManager[Any]:
@@ -72,6 +82,46 @@ def equations(closed: Any) -> Iterator[Any]:
         yield eqn
         for inner in inner_jaxprs(eqn):
             yield from equations(inner)
+
+
+def bodies(eqn: Any) -> list[Any]:
+    """The jaxprs that an equation runs as part of the program, as they stand in its parameters."""
+    found: list[Any] = []
+    for name in BODIES.get(eqn.primitive.name, ()):
+        parameter = eqn.params[name]
+        found += parameter if isinstance(parameter, tuple | list) else [parameter]
+    return found
+
+
+def with_bodies(eqn: Any, jaxprs: Iterator[Any]) -> Any:
+    """An equation with other jaxprs in place of its `bodies`, in the same order."""
+    params = dict(eqn.params)
+    for name in BODIES[eqn.primitive.name]:
+        held = params[name]
+        several = isinstance(held, tuple | list)
+        params[name] = type(held)(next(jaxprs) for _ in held) if several else next(jaxprs)
+    return eqn.replace(params=params)
+
+
+def with_outputs(jaxpr: Any, eqns: list[Any], outvars: list[Any]) -> Any:
+    """An open jaxpr with other equations and further outputs; those of JAX 0.4 know their names."""
+    known = {"debug_info": None} if VERSION < (0, 5) else {}
+    return jaxpr.replace(eqns=eqns, outvars=outvars, **known)
+
+
+def variable(aval: Any) -> Any:
+    """A new variable of a jaxpr (called with a suffix of its name before 0.5)."""
+    return Var("", aval) if "suffix" in Var.__slots__ else Var(aval)
+
+
+def is_dropped(var: Any) -> bool:
+    """Whether an equation's result is not kept under a variable (no public name before 0.8)."""
+    return type(var).__name__ == "DropVar"
+
+
+def is_array(aval: Any) -> bool:
+    """Whether a variable holds an array of numbers, no random keys, references or tokens."""
+    return isinstance(aval, jax.core.ShapedArray) and not is_key(aval)
 
 
 def is_key(aval: Any) -> bool:

@@ -41,7 +41,7 @@ class _Verified(SourceFileLoader):
     def get_code(self, fullname: str) -> Any:
         text = self.get_data(self.path)
         if hashlib.sha256(text).hexdigest() != self._sha256:
-            name = _relative(self.path)
+            name = relative(self.path)
             raise ProgramError(f"{name} was changed after its case file was loaded: run it again")
         return self.source_to_code(text, self.path)
 
@@ -168,7 +168,7 @@ def raised_in(error: BaseException | None) -> str:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            file = _relative(frame.filename)
+            file = relative(frame.filename)
             if file in _beside.sources:
                 return f"{file}:{frame.lineno} in {frame.name}"
         before = None if error.__suppress_context__ else error.__context__
@@ -180,6 +180,19 @@ def changed_settings() -> dict[str, str]:
     """The settings of `jax.config` that the current program has changed, and their values."""
     values = jax.config.values
     return {k: str(values[k]) for k, before in _settings.items() if values[k] != before}
+
+
+def relative(path: str) -> str:
+    """The path of a file from the case file's folder; of one elsewhere, as it is."""
+    try:
+        return Path(path).relative_to(_beside.folder).as_posix()
+    except ValueError:
+        return path
+
+
+def is_beside(path: str) -> bool:
+    """Whether a file is one of those beside the case file that its record names."""
+    return relative(path) in _beside.sources
 
 
 def _restore() -> None:
@@ -207,14 +220,6 @@ def _file(module: str) -> str | None:
     path = module.replace(".", "/")
     candidates = f"{path}/__init__.py", f"{path}.py"
     return next((file for file in candidates if file in _beside.sources), None)
-
-
-def _relative(path: str) -> str:
-    """The path of a file from the case file's folder; of one elsewhere, as it is."""
-    try:
-        return Path(path).relative_to(_beside.folder).as_posix()
-    except ValueError:
-        return path
 
 
 def _no_module(name: str) -> str:

@@ -20,6 +20,9 @@ CODE = ("callable", "flax")
 PARAMETERS = "parameters"
 """Stands in `ProgramSpec.gradients` for all parameters of a model."""
 
+REWRITING = ("barriers", "observed")
+"""The fields of `ProgramSpec` that rewrite a program; no case file gives them."""
+
 LICENCES = ("fma", "reciprocal", "expansion")
 """What a compiler may do beside reordering sums and still compute what was declared.
 
@@ -66,6 +69,10 @@ class ProgramSpec:
         gradients: what vjp and jvp differentiate: names of operands, "parameters"; all floating
             operands if empty.
         batched: names of the operands that vmap maps over, all if empty.
+        barriers: addresses (`program.sites`) of the equations whose floating results are rounded
+            by `lax.reduce_precision` to their own dtype.
+        observed: addresses of the equations whose results are further outputs, `observed.ADDRESS`
+            (and a colon and a number where an equation has several).
     """
 
     op: str
@@ -82,6 +89,8 @@ class ProgramSpec:
     parameters: tuple[OperandSpec, ...] = ()
     gradients: tuple[str, ...] = ()
     batched: tuple[str, ...] = ()
+    barriers: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()
 
     def inputs(self) -> tuple[OperandSpec, ...]:
         """Every array the host gives: operands (batched under vmap), extra, parameters."""
@@ -105,6 +114,8 @@ class ProgramSpec:
     def from_wire(wire: Mapping[str, Any]) -> ProgramSpec:
         """The spec that `to_wire` wrote."""
         fields = dict(wire)
+        for name in REWRITING:
+            fields[name] = tuple(fields.get(name, ()))
         for name in ("operands", "extra", "parameters"):
             fields[name] = tuple(
                 OperandSpec(o["name"], tuple(o["shape"]), o["dtype"]) for o in fields.get(name, ())

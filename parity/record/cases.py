@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.casefile.case import Case, Expectation, Operand, Tolerance, Variant
-from parity.program.spec import ProgramSpec
+from parity.program.spec import REWRITING, ProgramSpec
 from parity.record.encoding import NONFINITE
 
 _FOLDER, _SOURCES = "folder", "sources"
@@ -30,7 +30,9 @@ def _program(program: ProgramSpec) -> dict[str, Any]:
     """A program; the folder of its Python files, told by their digests, is that of its case."""
     attributes = {k: v for k, v in program.attributes.items() if k != _FOLDER}
     arrays = ("operands", "extra", "parameters")
-    return _fields(program) | {
+    fields = _fields(program)
+    as_given = [name for name in REWRITING if not fields[name]]
+    return {name: of for name, of in fields.items() if name not in as_given} | {
         "attributes": attributes,
         **{name: [_fields(one) for one in getattr(program, name)] for name in arrays},
     }

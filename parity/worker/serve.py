@@ -195,6 +195,18 @@ class Server:
                     stage = "trace"
         return _failure(error, stage)
 
+    def equations(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The equations of the current program, before its own barriers are put in."""
+        from parity.program.listing import sites
+
+        self.announce("trace")
+        if not isinstance(self._program, Program):
+            return {"failure": None if self._program is None else vars(self._program)}
+        try:
+            return {"failure": None, "sites": [one.to_wire() for one in sites(self._built())]}
+        except Exception as error:  # noqa: BLE001 - a program that cannot be traced has none
+            return {"failure": vars(_failure(error, "trace"))}
+
     def references(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Interpret the current program under both references and the arithmetic models."""
         from parity.reference.evaluate import evaluate
@@ -296,6 +308,7 @@ def serve(channel: Any) -> None:
         "case": server.case,
         "load": server.load,
         "path": server.path,
+        "equations": server.equations,
         "references": server.references,
         "harnesses": harnesses,
     }

@@ -1,0 +1,105 @@
+"""The barrier search on real paths: what is found, where it is, and what is said of it."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import parity
+from parity.engine.environment import Environment
+from parity.engine.workers import Workers
+from parity.explain.barriers import NOT_A_ROUNDING, search
+
+CASES = Path(__file__).parents[2] / "cases"
+OLD = os.environ.get("PARITY_TEST_OLD_PYTHON")
+KEPT = "lax.reduce_precision(x, exponent_bits=8, mantissa_bits=7)"
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with Workers() as running:
+        yield running
+
+
+def case_named(file, *parts):
+    return next(c for c in parity.load(CASES / file).cases if all(p in c.id for p in parts))
+
+
+@pytest.fixture(scope="module")
+def founding():
+    return case_named("conv_bf16.yaml", "bfloat16")
+
+
+@pytest.mark.parametrize("path", ["jit", "jax2tf-native", "export"])
+def test_the_founding_case_needs_its_convolution_rounded(workers, founding, path):
+    """jax-ml/jax#25873: compiled as a whole, the product is not rounded."""
+    found = search(workers, founding, path)
+    lines = (CASES / "conv_bf16.yaml").read_text().splitlines()
+    (line,) = [i for i, text in enumerate(lines, 1) if text.startswith("op:")]
+    (barrier,) = found.barriers
+    assert barrier.place == f"the convolution (op of cases/conv_bf16.yaml:{line})"
+    assert barrier.edit == KEPT
+    assert barrier.site.primitive == "conv_general_dilated"
+    assert found.outputs == {"out": "identical"}
+    assert found.minimal
+    assert found.verified
+    assert found.fewest == "each is needed"
+    assert found.candidates == 3  # two casts and the convolution
+    assert found.missing == ""
+
+
+@pytest.mark.skipif(not OLD, reason="PARITY_TEST_OLD_PYTHON names no Python with TensorFlow 2.17")
+def test_an_old_tensorflow_needs_the_casts_as_well(workers, founding):
+    found = search(workers, founding, "jax2tf-native", Environment("old", OLD))
+    assert [b.site.primitive for b in found.barriers] == [
+        "convert_element_type",
+        "convert_element_type",
+        "conv_general_dilated",
+    ]
+    assert found.verified
+    assert found.fewest == "each is needed"
+
+
+def test_a_users_line(workers):
+    case = case_named("excess_precision.yaml", "roundings.product")
+    found = search(workers, case, "jit")
+    (barrier,) = found.barriers
+    text = (CASES / "roundings.py").read_text().splitlines()
+    (line,) = [i for i, one in enumerate(text, 1) if "return (x * y)" in one]
+    assert barrier.place == f"cases/roundings.py:{line} in product"
+
+
+def test_a_path_that_agrees_needs_none(workers, founding):
+    found = search(workers, founding, "jax2tf-nonnative")
+    assert (found.barriers, found.runs) == ((), 0)
+    assert found.missing == "its bits are those of the baseline"
+
+
+def test_what_is_no_dropped_rounding(workers):
+    """float32 contracted to a fused multiply-add; beside a bfloat16 cast that changes nothing."""
+    case = case_named("fma_residual.yaml")
+    found = search(workers, replace(case, baseline="eager"), "jit")
+    assert found.barriers == ()
+    assert found.missing in ("no result is narrower than float32", NOT_A_ROUNDING)
+
+
+def test_a_budget_of_no_run_leaves_every_barrier(workers, founding):
+    found = search(workers, founding, "jit", runs=1, verify=False)
+    assert len(found.barriers) == found.candidates == 3
+    assert not found.minimal
+    assert found.verified is None
+
+
+@pytest.mark.usefixtures("fake_paths")
+def test_a_path_that_fails_has_no_barriers(workers, founding):
+    found = search(workers, founding, "eager")
+    assert found.missing == "a path agrees with itself"
+    found = search(workers, replace(founding, paths=("eager", "fake-raises")), "fake-raises")
+    assert found.missing.startswith("fake-raises has no output: ")
+
+
+def test_the_program_is_what_it_was(founding):
+    assert founding.program.barriers == ()
+    assert all(np.isfinite(x).all() for x in founding.arrays())
