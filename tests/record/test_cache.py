@@ -306,6 +306,8 @@ MATTERS: dict[str, dict[str, Any]] = {
     "given parameters": {"program": dataclasses.replace(SPEC, parameters=SPEC.operands[:1])},
     "what is differentiated": {"program": dataclasses.replace(SPEC, gradients=("lhs",))},
     "what is batched": {"program": dataclasses.replace(SPEC, batched=("lhs",))},
+    "its barriers": {"program": dataclasses.replace(SPEC, barriers=("0",))},
+    "what is observed": {"program": dataclasses.replace(SPEC, observed=("0",))},
     "the text of its files": {
         "program": dataclasses.replace(SPEC, attributes={"sources": {"a.py": "0"}})
     },

@@ -10,6 +10,7 @@ import pytest
 
 from parity.api import load
 from parity.casefile.case import Case, Expectation, Operand, Tolerance, Variant
+from parity.program.spec import ProgramSpec
 from parity.record.cases import case_as_dict, case_from_dict
 from parity.record.encoding import dumps, loads
 
@@ -63,3 +64,14 @@ def test_values_that_are_not_finite_come_back_as_floats(make_case: Callable[...,
     back = through_json(make_case(operands=(Operand("x", (4,), "float32", values=values),)))
     assert back.operands[0].values == values
     assert math.copysign(1, back.operands[0].values[3]) == -1
+
+
+def test_a_rewritten_program_comes_back_and_an_ordinary_one_names_no_rewriting(
+    make_case: Callable[..., Case],
+) -> None:
+    spec = ProgramSpec("add", (), barriers=("3", "5.0.2"), observed=("0",))
+    case = make_case(program=spec)
+    assert through_json(case).program == spec
+    ordinary = make_case(program=ProgramSpec("add", ()))
+    assert not {"barriers", "observed"} & set(case_as_dict(ordinary)["program"])
+    assert through_json(ordinary).program == ordinary.program
