@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from parity.casefile.case import Case
-from parity.engine.workers import Artifacts
+from parity.compare.rows import Row
+from parity.engine.case_run import Artifacts
 from parity.errors import UserError
 from parity.record.artifacts import SHA256
 from parity.record.cases import case_as_dict
@@ -51,18 +53,19 @@ class Past:
         facts = result.environments.get(self._environment, {})
         written = ", ".join(f"{name} {facts[name]}" for name in _PACKAGES if name in facts)
         self.source = f"written by {written} ({record.name})"
-        self._at = {
-            case: at
+        found = {
+            case: (at, _evidence(self._cases[at].rows))
             for at, (case, of) in enumerate(self._cases.keys)
-            if of == self._environment and self._evidence(at)
+            if of == self._environment
         }
-        if not self._at:
+        self._found = {case: one for case, one in found.items() if one[1]}
+        if not self._found:
             raise UserError(f"{record}: has no artifacts", hint=_SAVE)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The cases that have an artifact."""
-        return tuple(self._at)
+        return tuple(self._found)
 
     def of(self, case: Case) -> Artifacts:
         """The artifacts of a case, none if the record has none of it.
@@ -70,19 +73,11 @@ class Past:
         Raises:
             UserError: it is another case by now.
         """
-        if case.id not in self._at:
+        if case.id not in self._found:
             return Artifacts(self.source, self._record)
-        at = self._at[case.id]
+        at, evidence = self._found[case.id]
         self._check_same(case, self._cases[at].case)
-        return Artifacts(self.source, self._record, self._evidence(at))
-
-    def _evidence(self, at: int) -> dict[str, dict[str, str]]:
-        """By path, which artifact it exported, and of what program."""
-        rows = (row for row in self._cases[at].rows if SHA256 in row.evidence)
-        return {
-            row.path: {name: row.evidence[name] for name in _KEPT if name in row.evidence}
-            for row in rows
-        }
+        return Artifacts(self.source, self._record, evidence)
 
     def _check_same(self, case: Case, then: Case) -> None:
         now, before = _computed(case), _computed(then)
@@ -93,6 +88,15 @@ class Past:
                     f"(got {dumps(value)}; allowed {dumps(before[what])})",
                     hint="run the case as it was, or save its artifacts anew",
                 )
+
+
+def _evidence(rows: Iterable[Row]) -> dict[str, dict[str, str]]:
+    """By path, which artifact it exported, and of what program."""
+    return {
+        row.path: {name: row.evidence[name] for name in _KEPT if name in row.evidence}
+        for row in rows
+        if SHA256 in row.evidence
+    }
 
 
 def _computed(case: Case) -> dict[str, Any]:

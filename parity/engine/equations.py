@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from parity.casefile.case import Case
+from parity.engine.case_run import setting
 from parity.engine.environment import Environment
-from parity.engine.gateway import START_LIMIT, Setting, WorkerLost
+from parity.engine.gateway import START_LIMIT, WorkerLost
 from parity.engine.workers import Workers
 from parity.program.sites import Site
 from parity.worker.protocol import Failure
@@ -28,16 +29,15 @@ def equations(
     """
     environment = environment or Environment()
     program = dataclasses.replace(case.program, barriers=(), observed=())
-    variables = tuple(sorted(environment.variables.items()))
-    setting = Setting(environment.python, program.x64, variables, program.devices)
-    gateway = workers.gateway(setting, environment)
     asked = dataclasses.replace(case, program=program)
+    bound = setting(asked, environment)
+    gateway = workers.gateway(bound, environment)
     try:
         gateway.send(workers.packed(asked, case.arrays(), read=False))
         gateway.send({"kind": "equations"})
         answer = gateway.receive(case.timeout or START_LIMIT)
     except WorkerLost as lost:
-        workers.lost(setting)
+        workers.lost(bound)
         return lost.failure
     if answer["failure"] is not None:
         return Failure(**answer["failure"])

@@ -17,8 +17,9 @@ from parity.compare.reference_rows import reference_rows
 from parity.compare.result import CaseResult
 from parity.compare.rows import compare_case
 from parity.compare.words import words
+from parity.engine.case_run import Artifacts
 from parity.engine.environment import Environment
-from parity.engine.workers import Artifacts, Execution, Workers
+from parity.engine.workers import Execution, Workers
 from parity.record.cache import REPEATABLE
 from parity.worker.protocol import PathOutcome
 
