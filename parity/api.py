@@ -117,9 +117,7 @@ def run(
     """
     config = load_config(Path.cwd())
     chosen = options(config, **choices)
-    if not targets and chosen.artifacts is not None:
-        targets = chosen.artifacts.ids
-    selection = select(targets, k=k, paths=paths, config=config)
+    selection = select(targets or chosen.targets, k=k, paths=paths, config=config)
     if selection.errors:
         raise selection.errors[0]
     from parity.engine.run import run_cases

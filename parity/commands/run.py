@@ -111,9 +111,7 @@ def run(
 
     config = load_config(Path.cwd())
     how = options(config, say=_say, cache=not no_cache, **chosen)
-    if not targets and how.artifacts is not None:
-        targets = how.artifacts.ids
-    selection = selected(targets, expression, paths, config=config)
+    selection = selected(targets or how.targets, expression, paths, config=config)
     if kind == "github":
         from parity.report.github import mistakes
 

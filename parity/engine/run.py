@@ -61,6 +61,11 @@ class Options:
     artifacts: Past | None = None
     cache: bool = True
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The cases that are run where none is named: those whose artifacts are executed."""
+        return () if self.artifacts is None else self.artifacts.ids
+
 
 class Session:
     """Runs cases one after the other in workers that stay: a context manager.

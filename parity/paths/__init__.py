@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,28 @@ GROUP = "parity.paths"
 
 class PathProofError(Exception):
     """What ran was not the path that was named."""
+
+
+def installed(distribution: str) -> str | None:
+    """The version of a distribution of this environment, None where it has none."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def check_polymorphic(symbolic: Sequence[str | None], *, fixed: bool) -> None:
+    """See that shapes which are to be polymorphic are.
+
+    Args:
+        symbolic: `Probe.polymorphic_shapes`.
+        fixed: whether no dimension of any input is symbolic.
+
+    Raises:
+        PathProofError: they are not.
+    """
+    if any(symbolic) and fixed:
+        raise PathProofError(f"no dimension is polymorphic in {', '.join(filter(None, symbolic))}")
 
 
 class Probe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parity.paths import Exported, PathProofError, Probe
+from parity.paths import Exported, Probe, check_polymorphic
 
 if TYPE_CHECKING:
     import pathlib
@@ -70,15 +70,14 @@ def _specifications(program: Program, symbolic: Sequence[str | None]) -> Sequenc
     Raises:
         PathProofError: shapes are to be polymorphic and none is.
     """
-    import jax
     from jax import export
 
-    inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.jaxpr.in_avals]
     if not any(symbolic):
-        return inputs
-    found: Sequence[Any] = export.symbolic_args_specs(inputs, symbolic)
-    if all(isinstance(size, int) for one in found for size in one.shape):
-        raise PathProofError(f"no dimension is polymorphic in {', '.join(filter(None, symbolic))}")
+        return program.traced
+    found: Sequence[Any] = export.symbolic_args_specs(program.traced, symbolic)
+    check_polymorphic(
+        symbolic, fixed=all(isinstance(size, int) for one in found for size in one.shape)
+    )
     return found
 
 

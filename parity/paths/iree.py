@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from parity.paths import Exported, Probe
+from parity.paths import Exported, Probe, installed
 
 if TYPE_CHECKING:
     import pathlib
@@ -36,9 +35,7 @@ class Iree(Exported):
     def unsupported(self) -> str | None:
         """See `Path.unsupported`."""
         for distribution in ("iree-base-compiler", "iree-base-runtime"):
-            try:
-                version(distribution)
-            except PackageNotFoundError:
+            if installed(distribution) is None:
                 return f"{distribution} is not installed: pip install 'parity-harness[iree]'"
         return None
 
@@ -58,7 +55,7 @@ class Iree(Exported):
         from parity.worker.artifact import write_traced
         from parity.worker.evidence import canonical_stablehlo
 
-        inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.jaxpr.in_avals]
+        inputs = program.traced
         with probe.stage("lower"):
             lowered = jax.jit(program.function, keep_unused=True).lower(*inputs)
         text = lowered.as_text()
@@ -92,7 +89,7 @@ class Iree(Exported):
                 np.asarray(result.to_host())
                 for result in (results if isinstance(results, list | tuple) else [results])
             ]
-        probe.evidence["executed"] = f"a module of IREE {version('iree-base-runtime')}"
+        probe.evidence["executed"] = f"a module of IREE {installed('iree-base-runtime')}"
         return outputs
 
 

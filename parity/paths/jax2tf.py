@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from parity.errors import Unsupported
-from parity.paths import Path, PathProofError, Probe
+from parity.paths import Path, PathProofError, Probe, installed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,11 +39,9 @@ class Jax2tf(Path):
 
     def unsupported(self) -> str | None:
         """See `Path.unsupported`."""
-        try:
-            version("jax")
-        except PackageNotFoundError:
+        if installed("jax") is None:
             return "JAX is not installed"
-        if all(_missing(name) for name in ("tensorflow", "tensorflow-cpu", "tf-nightly")):
+        if not any(installed(name) for name in ("tensorflow", "tensorflow-cpu", "tf-nightly")):
             return "TensorFlow is not installed"
         return None
 
@@ -58,8 +56,7 @@ class Jax2tf(Path):
         """See `Path.run`. Proof: the operations that TensorFlow executed, seen while they ran."""
         import tensorflow as tf
 
-        if program.spec.devices > 1 and is_spread(program):
-            raise Unsupported("TensorFlow runs a program on one device")
+        check_one_device(program)
         tensors = [tf.constant(array) for array in inputs]
         with probe.stage("convert"), _executed_operations() as operations:
             try:
@@ -164,28 +161,29 @@ class _Tape(Jax2tf):
     """The gradient taken by `tf.GradientTape` through the converted forward function."""
 
     def _results(self, program: Program, tensors: list[Any], probe: Probe) -> Sequence[Any]:
-        import tensorflow as tf
-
-        if program.spec.transform != "vjp":
-            raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
+        check_vjp(program)
         given = dict(zip([i.name for i in program.inputs], tensors, strict=True))
         forward = program.forward()
         converted = self.converted(forward, probe, with_gradient=True)
-        wanted = [given[name] for name in program.differentiated]
-        with tf.GradientTape() as tape:
-            tape.watch(wanted)
-            results = converted(*(given[i.name] for i in forward.inputs))
-        outputs = dict(zip(forward.outputs, results, strict=True))
-        chosen = program.cotangents(forward)
-        gradients = tape.gradient(
-            [outputs[name] for name in chosen],
-            wanted,
-            output_gradients=[
-                tf.ones_like(outputs[name]) if cotangent is None else given[cotangent]
-                for name, cotangent in chosen.items()
-            ],
+        return gradients(
+            converted,
+            [given[i.name] for i in forward.inputs],
+            [given[name] for name in program.differentiated],
+            {
+                forward.outputs.index(name): None if cotangent is None else given[cotangent]
+                for name, cotangent in program.cotangents(forward).items()
+            },
         )
-        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+
+def check_vjp(program: Program) -> None:
+    """See that a program is one whose gradient TensorFlow can take itself.
+
+    Raises:
+        Unsupported: it takes none.
+    """
+    if program.spec.transform != "vjp":
+        raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
 
 
 class NativeTape(_Tape, Native):
@@ -230,19 +228,47 @@ def _stablehlo(module: bytes) -> str:
         return str(stablehlo.deserialize_portable_artifact(ir.Context.current, module))
 
 
-def is_spread(program: Program) -> bool:
-    """Whether a program lies on more than one device."""
+def check_one_device(program: Program, whose: str = "TensorFlow") -> None:
+    """See that a program lies on one device.
+
+    Raises:
+        Unsupported: it lies on several.
+    """
     from parity.program.devices import devices
 
-    return devices(program.jaxpr) > 1
+    if program.spec.devices > 1 and devices(program.jaxpr) > 1:
+        raise Unsupported(f"{whose} runs a program on one device")
 
 
-def _missing(distribution: str) -> bool:
-    try:
-        version(distribution)
-    except PackageNotFoundError:
-        return True
-    return False
+def gradients(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    wanted: Sequence[Any],
+    cotangents: Mapping[Any, Any],
+) -> list[Any]:
+    """The gradients that `tf.GradientTape` takes of a function.
+
+    Args:
+        function: of tensors; its results have the keys of `cotangents`.
+        arguments: which it is given.
+        wanted: those of them that it is differentiated for.
+        cotangents: by result, the tensor that is its cotangent; None stands for 1.
+    """
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        tape.watch(wanted)
+        results = function(*arguments)
+    targets = [results[key] for key in cotangents]
+    found = tape.gradient(
+        targets,
+        wanted,
+        output_gradients=[
+            tf.ones_like(target) if given is None else given
+            for target, given in zip(targets, cotangents.values(), strict=True)
+        ],
+    )
+    return [tf.convert_to_tensor(gradient) for gradient in found]
 
 
 PATHS = (Native, Nonnative, NonnativeWithoutXla, NativeTape, NonnativeTape)

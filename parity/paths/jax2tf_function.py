@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parity.dtypes import dtype
-from parity.errors import Unsupported
-from parity.paths import PathProofError, Probe
-from parity.paths.jax2tf import Jax2tf, Native, Nonnative, is_spread
+from parity.paths import Probe, check_polymorphic
+from parity.paths.jax2tf import Jax2tf, Native, Nonnative, check_one_device
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,16 +28,10 @@ class _Function(Jax2tf):
 
         from parity.worker.evidence import canonical_hlo
 
-        if program.spec.devices > 1 and is_spread(program):
-            raise Unsupported("TensorFlow runs a program on one device")
+        check_one_device(program)
         with probe.stage("convert"):
-            function = tf.function(
-                self.converted(program, probe, with_gradient=False),
-                input_signature=signature(program, probe),
-                autograph=False,
-                jit_compile=self.compiled,
-            )
-            concrete = function.get_concrete_function()
+            converted = self.converted(program, probe, with_gradient=False)
+            function, concrete = traced(converted, program, probe, jit_compile=self.compiled)
         self.prove([*operations(concrete.graph)], probe)
         tensors = [tf.constant(array) for array in inputs]
         if self.compiled:
@@ -51,7 +44,26 @@ class _Function(Jax2tf):
         return outputs
 
 
-def signature(program: Program, probe: Probe) -> list[Any]:
+def traced(
+    function: Callable[..., Any], program: Program, probe: Probe, *, jit_compile: bool | None = None
+) -> tuple[Any, Any]:
+    """A program's function under `tf.function`, and the only concrete function that it has.
+
+    Raises:
+        PathProofError: shapes are to be polymorphic and none is.
+    """
+    import tensorflow as tf
+
+    found = tf.function(
+        function,
+        input_signature=_signature(program, probe),
+        autograph=False,
+        jit_compile=jit_compile,
+    )
+    return found, found.get_concrete_function()
+
+
+def _signature(program: Program, probe: Probe) -> list[Any]:
     """The signature of the program as a TensorFlow function; polymorphic dimensions are None.
 
     Raises:
@@ -69,8 +81,7 @@ def signature(program: Program, probe: Probe) -> list[Any]:
             shape = [size if isinstance(size, int) else None for size in sizes]
         element = tf.as_dtype(dtype(operand.dtype).numpy())
         found.append(tf.TensorSpec(shape, element, name=f"x{len(found)}"))
-    if any(symbolic) and all(spec.shape.is_fully_defined() for spec in found):
-        raise PathProofError(f"no dimension is polymorphic in {', '.join(filter(None, symbolic))}")
+    check_polymorphic(symbolic, fixed=all(spec.shape.is_fully_defined() for spec in found))
     return found
 
 

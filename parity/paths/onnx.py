@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from parity.dtypes import dtype
 from parity.errors import Unsupported
-from parity.paths import Exported, Probe
+from parity.paths import Exported, Probe, installed
 
 if TYPE_CHECKING:
     import pathlib
@@ -70,18 +69,15 @@ class Onnx(Exported):
 
     def unsupported(self) -> str | None:
         """See `Path.unsupported`. What only reads an artifact needs ONNX Runtime alone."""
-        try:
-            version("onnxruntime")
-        except PackageNotFoundError:
+        if installed("onnxruntime") is None:
             return f"onnxruntime is not installed: {_INSTALL}"
         return None
 
     def load(self) -> None:
         """See `Path.load`."""
-        try:
-            found = version("jax2onnx")
-        except PackageNotFoundError:
-            raise Unsupported(f"jax2onnx is not installed: {_INSTALL}") from None
+        found = installed("jax2onnx")
+        if found is None:
+            raise Unsupported(f"jax2onnx is not installed: {_INSTALL}")
         if tuple(map(int, found.split(".")[:2])) < (0, 9):
             raise Unsupported(f"jax2onnx {found} does not convert for JAX 0.7: {_INSTALL}")
         import jax2onnx  # noqa: F401
@@ -92,21 +88,20 @@ class Onnx(Exported):
 
     def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
         """See `Exported.export`. Proof: the operators of the model."""
-        import jax
         import onnx
         from jax2onnx import to_onnx
 
         from parity.worker.artifact import write_traced
 
-        inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.jaxpr.in_avals]
+        inputs = program.traced
         with probe.stage("convert"):
             try:
                 model = to_onnx(program.function, inputs, enable_double_precision=program.spec.x64)
             except NotImplementedError as error:
                 raise Unsupported(f"jax2onnx: {error}") from error
             onnx.checker.check_model(model)
-        nodes = [(node.op_type, {a.name: a for a in node.attribute}) for node in model.graph.node]
-        probe.evidence["operators"] = ", ".join(dict.fromkeys(name for name, _ in nodes))
+        names = dict.fromkeys(node.op_type for node in model.graph.node)
+        probe.evidence["operators"] = ", ".join(names)
         with probe.stage("save"):
             onnx.save(model, str(folder / _FILE))
             write_traced(program, folder)

@@ -6,10 +6,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parity.errors import Unsupported
 from parity.paths import Exported, Probe
-from parity.paths.jax2tf import Jax2tf, Native, Nonnative, is_spread
-from parity.paths.jax2tf_function import operations, signature
+from parity.paths.jax2tf import (
+    Jax2tf,
+    Native,
+    Nonnative,
+    check_one_device,
+    check_vjp,
+    gradients,
+)
+from parity.paths.jax2tf_function import operations, traced
 
 if TYPE_CHECKING:
     import pathlib
@@ -37,14 +43,10 @@ class Saved(Jax2tf, Exported):
         """See `Exported.export`. Proof: the operations of what was saved."""
         import tensorflow as tf
 
-        if program.spec.devices > 1 and is_spread(program):
-            raise Unsupported("TensorFlow runs a program on one device")
+        check_one_device(program)
         with probe.stage("convert"):
             converted = self.converted(program, probe, with_gradient=self.gradients)
-            function = tf.function(
-                named(converted), input_signature=signature(program, probe), autograph=False
-            )
-            concrete = function.get_concrete_function()
+            function, concrete = traced(named(converted), program, probe)
         self.prove([*operations(concrete.graph)], probe)
         with probe.stage("save"):
             module = tf.Module()
@@ -60,6 +62,16 @@ def named(converted: Callable[..., Sequence[Any]]) -> Callable[..., dict[str, An
         return {f"y{at}": output for at, output in enumerate(converted(*tensors))}
 
     return under_names
+
+
+def by_key(inputs: Sequence[Any]) -> dict[str, Any]:
+    """The inputs of a program under the names of the signature."""
+    return {f"x{at}": one for at, one in enumerate(inputs)}
+
+
+def in_order(results: Mapping[str, Any]) -> list[Any]:
+    """The outputs of a program, which the signature gives by name."""
+    return [results[f"y{at}"] for at in range(len(results))]
 
 
 class SavedModel(Saved, Native):
@@ -82,10 +94,9 @@ class SavedModel(Saved, Native):
             loaded = tf.saved_model.load(str(folder))
             called = loaded.signatures[SIGNATURE]
         self.prove([*operations(called.graph)], probe)
-        given = {f"x{at}": tf.constant(array) for at, array in enumerate(inputs)}
+        given = by_key([tf.constant(array) for array in inputs])
         with probe.stage("run"):
-            results = called(**given)
-            outputs = [results[f"y{at}"].numpy() for at in range(len(results))]
+            outputs = [result.numpy() for result in in_order(called(**given))]
         probe.evidence["executed"] += " of a SavedModel"
         return outputs
 
@@ -105,8 +116,7 @@ class SavedModelTape(SavedModel):
 
     def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
         """See `Exported.export`."""
-        if program.spec.transform != "vjp":
-            raise Unsupported("TensorFlow's tape takes gradients: transform vjp only")
+        check_vjp(program)
         forward = program.forward()
         super().export(forward, folder, probe)
         at = {operand.name: number for number, operand in enumerate(program.inputs)}
@@ -134,21 +144,14 @@ class SavedModelTape(SavedModel):
             called = loaded.function
         self.prove([*operations(called.concrete_functions[0].graph)], probe)
         tensors = [tf.constant(array) for array in inputs]
-        wanted = [tensors[at] for at in how["wanted"]]
         with probe.stage("run"):
-            with tf.GradientTape() as tape:
-                tape.watch(wanted)
-                results = called(*(tensors[at] for at in how["forward"]))
-            targets = [results[f"y{number}"] for number in cotangents]
-            gradients = tape.gradient(
-                targets,
-                wanted,
-                output_gradients=[
-                    tf.ones_like(target) if at is None else tensors[at]
-                    for target, at in zip(targets, cotangents.values(), strict=True)
-                ],
+            found = gradients(
+                called,
+                [tensors[at] for at in how["forward"]],
+                [tensors[at] for at in how["wanted"]],
+                {f"y{n}": None if at is None else tensors[at] for n, at in cotangents.items()},
             )
-            outputs = [tf.convert_to_tensor(gradient).numpy() for gradient in gradients]
+            outputs = [gradient.numpy() for gradient in found]
         probe.evidence["executed"] += " of a SavedModel"
         return outputs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parity.paths import PathProofError, Probe
 from parity.paths.jax2tf import CALL_MODULE, Native, Nonnative
-from parity.paths.saved_model import SIGNATURE, Saved
+from parity.paths.saved_model import SIGNATURE, Saved, by_key
 
 if TYPE_CHECKING:
     import pathlib
@@ -54,10 +54,9 @@ class Serving(Saved, Native):
                 raise PathProofError(
                     f"{self.name} loaded {', '.join(sorted(session.signature.operations))}"
                 )
-            given = {f"x{at}": array for at, array in enumerate(inputs)}
             keys = [f"y{at}" for at in range(len(session.signature.outputs))]
             with probe.stage("run"):
-                outputs = session.run(given, keys)
+                outputs = session.run(by_key(inputs), keys)
         if "tensorflow" in sys.modules:
             raise PathProofError("Python has imported TensorFlow")
         version = library().TF_Version().decode()

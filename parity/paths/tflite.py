@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from parity.errors import Unsupported
 from parity.paths import Exported, PathProofError, Probe
-from parity.paths.jax2tf import NonnativeWithoutXla, is_spread
-from parity.paths.jax2tf_function import operations, signature
-from parity.paths.saved_model import SIGNATURE, named
+from parity.paths.jax2tf import NonnativeWithoutXla, check_one_device
+from parity.paths.jax2tf_function import operations, traced
+from parity.paths.saved_model import SIGNATURE, by_key, in_order, named
 
 if TYPE_CHECKING:
     import pathlib
@@ -39,14 +39,10 @@ class Tflite(NonnativeWithoutXla, Exported):
         """See `Exported.export`. Proof: the operations that were converted."""
         import tensorflow as tf
 
-        if program.spec.devices > 1 and is_spread(program):
-            raise Unsupported("TensorFlow Lite runs a program on one device")
+        check_one_device(program, "TensorFlow Lite")
         with probe.stage("lower"):
             converted = self.converted(program, probe, with_gradient=False)
-            function = tf.function(
-                named(converted), input_signature=signature(program, probe), autograph=False
-            )
-            concrete = function.get_concrete_function()
+            function, concrete = traced(named(converted), program, probe)
         self.prove([*operations(concrete.graph)], probe)
         with probe.stage("convert"):
             module = tf.Module()
@@ -81,16 +77,15 @@ class Tflite(NonnativeWithoutXla, Exported):
         has_flex = any(name.startswith("Flex") for name in executed)
         if has_flex and not self.flex:
             raise PathProofError(f"{self.name} executed {', '.join(executed)}")
-        given = {f"x{at}": array for at, array in enumerate(inputs)}
         taken = runner.get_input_details()
         with probe.stage("run"):
             try:
-                results = runner(**{name: of for name, of in given.items() if name in taken})
+                results = runner(**{k: of for k, of in by_key(inputs).items() if k in taken})
             except RuntimeError as error:
                 if has_flex and "Flex delegate" in str(error):
                     raise Unsupported(f"{whose} comes without the Flex delegate") from error
                 raise
-            outputs = [results[f"y{at}"] for at in range(len(results))]
+            outputs = in_order(results)
         probe.evidence["executed"] = f"{', '.join(executed)} by {whose}"
         return outputs
 

@@ -48,6 +48,11 @@ class Program:
         return jax.make_jaxpr(self.function)(*inputs)
 
     @property
+    def traced(self) -> list[jax.ShapeDtypeStruct]:
+        """Shapes and dtypes of the inputs as JAX traces them: narrower ones where x64 is off."""
+        return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.jaxpr.in_avals]
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """A name for each output; traces the program where it was not called yet."""
         if not self.names:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +100,7 @@ def write_control(
     control = Path(folder) / _CONTROL
     control.mkdir()
     path.export(program, control, Probe(options=probe.options))
-    before = Manifest.of(folder)
-    Manifest(**{**vars(before), "asked": list(asked)}).write(Path(folder))
+    replace(Manifest.of(folder), asked=list(asked)).write(Path(folder))
 
 
 def execute(
@@ -122,7 +121,7 @@ def execute(
 
 def write_traced(program: Program, folder: Path) -> None:
     """Note the dtypes that the program was traced with: of 64-bit operands others if x64 is off."""
-    names = [np.dtype(aval.dtype).name for aval in program.jaxpr.in_avals]
+    names = [np.dtype(one.dtype).name for one in program.traced]
     (folder / _TRACED).write_text(json.dumps(names))
 
 

@@ -6,12 +6,15 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from parity import paths
 from parity.dtypes import UnsupportedDType
 from parity.errors import Unsupported
-from parity.worker.protocol import Failure
+from parity.worker.protocol import Failure, unpack_all
 
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "ResourceExhaustedError", "out of memory")
 
@@ -60,6 +63,18 @@ def path_named(name: str) -> paths.Path:
         return paths.get(name)
     except KeyError:
         raise Unsupported(f"this environment has no path {name}") from None
+
+
+@cache
+def unsupported(name: str) -> str | None:
+    """`Path.unsupported`, asked once: what is installed does not change under a worker."""
+    return path_named(name).unsupported()
+
+
+def operands(request: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+    """The operands that a request brings, in order."""
+    arrays = unpack_all(request["inputs"])
+    return tuple(arrays[str(at)] for at in range(len(arrays)))
 
 
 def seen(probe: paths.Probe) -> dict[str, Any]:

@@ -15,8 +15,17 @@ import numpy as np
 from parity.errors import Unsupported
 from parity.paths import Exported, Probe
 from parity.worker import artifact
-from parity.worker.process import Post, answer_all, failure, memory_limit, path_named, seen
-from parity.worker.protocol import pack_all, unpack_all
+from parity.worker.process import (
+    Post,
+    answer_all,
+    failure,
+    memory_limit,
+    operands,
+    path_named,
+    seen,
+    unsupported,
+)
+from parity.worker.protocol import pack_all
 
 
 class Reader:
@@ -33,15 +42,14 @@ class Reader:
 
     def operands(self, request: Mapping[str, Any]) -> None:
         """Take the operands that the next requests are about; answers nothing."""
-        arrays = unpack_all(request["inputs"])
-        self._operands = tuple(arrays[str(i)] for i in range(len(arrays)))
+        self._operands = operands(request)
 
     def load(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Import what reading needs, outside the path's time limit."""
         self._announce("start")
         try:
             path = _exported(request["path"])
-            if path.unsupported() is None:
+            if unsupported(request["path"]) is None:
                 path.prepare()
         except Exception as error:  # noqa: BLE001 - an import may fail in any way; it becomes a row
             return {"failure": vars(failure(error, "load"))}
@@ -53,7 +61,7 @@ class Reader:
         probe.current = "load"
         try:
             path = _exported(request["path"])
-            reason = path.unsupported()
+            reason = unsupported(request["path"])
             if reason is not None:
                 raise Unsupported(reason)
             with memory_limit(request["memory"]):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,15 @@ from parity.program.dots import dots
 from parity.program.spec import PROGRAMS, ProgramSpec
 from parity.reference import wider
 from parity.worker import artifact, process
-from parity.worker.process import Post, answer_all, memory_limit, path_named, seen
+from parity.worker.process import (
+    Post,
+    answer_all,
+    memory_limit,
+    operands,
+    path_named,
+    seen,
+    unsupported,
+)
 from parity.worker.protocol import (
     Failure,
     Shard,
@@ -31,7 +38,6 @@ from parity.worker.protocol import (
     pack_all,
     pack_references,
     pack_shards,
-    unpack_all,
 )
 
 Shards = Mapping[str, tuple[Shard, ...]]
@@ -55,9 +61,8 @@ class Server:
         """Take the program and operands that the next requests are about; answers nothing."""
         self.announce("build")
         try:
-            arrays = unpack_all(request["inputs"])
+            self._inputs = operands(request)
             spec = ProgramSpec.from_wire(request["spec"])
-            self._inputs = tuple(arrays[str(i)] for i in range(len(arrays)))
             self._program = build(spec)
         except Exception as error:  # noqa: BLE001 - becomes the failure of every path of the case
             self._program = _failure(error, "build")
@@ -66,7 +71,7 @@ class Server:
         """Import what a path needs, outside its time limit."""
         self.announce("start")
         try:
-            if _unsupported(request["path"]) is None:
+            if unsupported(request["path"]) is None:
                 path_named(request["path"]).load()
         except Exception as error:  # noqa: BLE001 - an import may fail in any way; it becomes a row
             return {"failure": vars(_failure(error, "build"))}
@@ -96,7 +101,7 @@ class Server:
 
     def _taking(self, name: str, probe: Probe) -> paths.Path:
         """The path of that name, if it takes what it is given."""
-        path, reason = path_named(name), _unsupported(name)
+        path, reason = path_named(name), unsupported(name)
         if reason is not None:
             raise Unsupported(reason)
         ignored = set(probe.options) - set(path.options)
@@ -242,12 +247,6 @@ class _NoProgram(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
-
-
-@cache
-def _unsupported(name: str) -> str | None:
-    """`Path.unsupported`, asked once: what is installed does not change under a worker."""
-    return path_named(name).unsupported()
 
 
 def _failure(error: Exception, stage: str) -> Failure:

@@ -157,12 +157,7 @@ def test_an_option_that_cannot_be_is_refused_where_it_stands(tmp_path, line, err
 
 
 def test_what_is_not_installed_is_said(monkeypatch):
-    from importlib.metadata import PackageNotFoundError
-
-    def missing(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr("parity.paths.iree.version", missing)
-    monkeypatch.setattr("parity.paths.onnx.version", missing)
+    monkeypatch.setattr("parity.paths.iree.installed", lambda name: None)
+    monkeypatch.setattr("parity.paths.onnx.installed", lambda name: None)
     assert get("iree").unsupported().startswith("iree-base-compiler is not installed")
     assert get("onnx").unsupported().startswith("onnxruntime is not installed")

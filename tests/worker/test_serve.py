@@ -5,7 +5,7 @@ import pytest
 
 from parity.paths import Path
 from parity.program.spec import OperandSpec, ProgramSpec
-from parity.worker import serve
+from parity.worker import process, serve
 from parity.worker.protocol import pack
 
 SPEC = ProgramSpec(
@@ -44,10 +44,11 @@ class Counting(Path):
 @pytest.fixture
 def path(monkeypatch):
     counting = Counting()
-    monkeypatch.setattr(serve, "path_named", lambda name: counting)
-    serve._unsupported.cache_clear()
+    for module in (serve, process):
+        monkeypatch.setattr(module, "path_named", lambda name: counting)
+    process.unsupported.cache_clear()
     yield counting
-    serve._unsupported.cache_clear()
+    process.unsupported.cache_clear()
 
 
 @pytest.fixture
