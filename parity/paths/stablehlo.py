@@ -202,7 +202,7 @@ def _element(value: Any) -> Any:
 def _is_integer(element: Any) -> bool:
     from jaxlib.mlir import ir
 
-    return ir.IntegerType.isinstance(element)
+    return isinstance(element, ir.IntegerType)
 
 
 def _operations(operation: Any) -> Iterator[Any]:
