@@ -22,6 +22,9 @@ _FACTOR = 3.0
 FLIPS = 4
 """Elements that may move by chance although no honest order tried moved any."""
 
+_AS_TIGHT = 4.0
+"""By which factor intervals may be wider than the narrowest one and say as much."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -166,10 +169,25 @@ def _reach(strict: Enclosure, granted: Enclosure) -> np.ndarray:
 
 
 def _model(got: np.ndarray, output: str, references: References, left_out: Mask) -> str:
-    for name, outputs in references.models.items():
-        if (contains(outputs[output], got) | left_out).all():
-            return name
-    return ""
+    """The first model that holds an output and allows no more than `_AS_TIGHT` times as much as the
+    one that allows least: one whose interval holds everything says nothing.
+    """
+    holding = {
+        name: _width(of[output])
+        for name, of in references.models.items()
+        if (contains(of[output], got) | left_out).all()
+    }
+    least = min(holding.values(), default=0.0)
+    return next((name for name, width in holding.items() if width <= _AS_TIGHT * least), "")
+
+
+def _width(enclosure: Enclosure) -> float:
+    """The root mean square width of an interval, infinite where an end of it is not finite."""
+    if enclosure.exact or not dtype_of(enclosure.point.dtype).is_inexact:
+        return 0.0
+    low, high = _real(enclosure.lo), _real(enclosure.hi)
+    finite = np.isfinite(low) & np.isfinite(high)
+    return _rms(high[finite] - low[finite]) if finite.all() else float("inf")
 
 
 def _accuracy(
