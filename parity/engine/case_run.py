@@ -95,6 +95,7 @@ class CaseRun:
         artifacts: what paths exported before, which is executed instead of exporting anew.
         models: names of the arithmetic models to interpret the case under beside the usual ones.
         inputs: other operands than the case's own.
+        warm: seconds for which what was compiled is called again, to time it (`Probe.again`).
         references: what the references say.
     """
 
@@ -106,6 +107,7 @@ class CaseRun:
     artifacts: Artifacts | None = None
     models: Sequence[str] = ()
     inputs: Sequence[np.ndarray] | None = None
+    warm: float = 0.0
     references: References = field(default_factory=References)
     _written: dict[str, _Written] = field(default_factory=dict)
     _retried: set[str] = field(default_factory=set)
@@ -196,6 +198,7 @@ class CaseRun:
             "path": variant.path,
             "options": variant.options(),
             "memory": self.workers.limits.memory,
+            "warm": self.warm,
         }
         if path in self._written:
             request |= {"kind": "execute", "artifact": self._written[path].folder}

@@ -98,6 +98,7 @@ class Workers:
         models: Sequence[str] = (),
         inputs: Sequence[np.ndarray] | None = None,
         references: bool = True,
+        warm: float = 0.0,
     ) -> Execution:
         """Run one case on the named paths and under the references.
 
@@ -111,6 +112,8 @@ class Workers:
             models: names of the arithmetic models to interpret it under beside the usual ones.
             inputs: other operands than the case's own, of the same shapes and dtypes.
             references: whether to interpret it at all.
+            warm: seconds for which what was compiled is called again: the timing `warm` of an
+                outcome is then the median of a call.
 
         Raises:
             WorkerStartError: the environment cannot execute anything.
@@ -121,6 +124,7 @@ class Workers:
             *(self, case, environment, arrived, dict(known or {}), artifacts),
             models=tuple(models),
             inputs=inputs,
+            warm=warm,
         )
         asked = [path for path in paths if path not in task.outcomes]
         task.run([*asked, REFERENCES] if references else asked)

@@ -8,6 +8,7 @@ TensorFlow: the host asks for the names alone.
 from __future__ import annotations
 
 import hashlib
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from parity.worker.protocol import Shard
 
 GROUP = "parity.paths"
+
+WARM = "warm"
+"""The timing of one call of what was compiled before."""
+
+_FEWEST_CALLS = 3
 
 
 class PathProofError(Exception):
@@ -60,14 +66,17 @@ class Probe:
     Args:
         announce: called with the stage's name when it begins, so that a crash can be placed.
         options: what the case gives this path, by name: those of `Path.options`.
+        warm: seconds for which a path calls what it has compiled once more and more, to time it.
     """
 
     def __init__(
         self,
         announce: Callable[[str], None] = lambda stage: None,
         options: Mapping[str, Any] | None = None,
+        warm: float = 0.0,
     ) -> None:
         self._announce = announce
+        self._warm = warm
         self.options = options or {}
         self.current = "build"
         self.timings: dict[str, float] = {}
@@ -111,6 +120,24 @@ class Probe:
         self.evidence[f"{kind}_sha256"] = sha256
         self.programs[sha256] = text
 
+    def again(self, call: Callable[[], Any]) -> None:
+        """Time further calls of what was compiled, if that is asked for.
+
+        `timings` gets the median of their seconds as `warm`: at least three calls.
+
+        Args:
+            call: executes it and waits for the result.
+        """
+        if not self._warm:
+            return
+        seconds: list[float] = []
+        until = time.perf_counter() + self._warm
+        while len(seconds) < _FEWEST_CALLS or time.perf_counter() < until:
+            begin = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - begin)
+        self.timings[WARM] = statistics.median(seconds)
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """One of build, trace, lower, convert, compile, save, load, run; `timings` gets seconds."""
@@ -129,10 +156,13 @@ class Path:
         options: the options it takes ("compiler_options"), each with the values that it may have;
             none stands for any. A case that gives another one is refused, since an option that is
             ignored would be a lie.
+        runtimes: whose switches it obeys (`explain.switches`): "jax", "xla", "tensorflow",
+            "onnxruntime", "litert"; none if it has none that are known.
     """
 
     name: str
     options: Mapping[str, Sequence[Any]] = {}
+    runtimes: tuple[str, ...] = ()
 
     def unsupported(self) -> str | None:
         """Why this environment lacks the path, with the version that removed it; None if it runs.
@@ -143,6 +173,19 @@ class Path:
 
     def load(self) -> None:
         """Import what the path needs, before the clock of its time limit starts."""
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """What the path does, as Python source for somebody without parity.
+
+        Args:
+            options: as in `Probe.options`.
+
+        Returns:
+            The body of a function of `program`, which takes and returns a tuple of arrays, and
+            `arrays`, which are NumPy's; it returns the outputs, in order. None if that cannot be
+            said in a few lines.
+        """
+        return None
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parity.paths import Path, PathProofError, Probe
@@ -17,6 +17,11 @@ class Eager(Path):
     """The program called as Python, on concrete arrays."""
 
     name = "eager"
+    runtimes: tuple[str, ...] = ("jax", "xla")
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        return ["return program(*map(jnp.asarray, arrays))"]
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
@@ -32,6 +37,8 @@ class Eager(Path):
 
         with probe.stage("run"):
             outputs = probe.fetched(witnessed(*map(jax.numpy.asarray, inputs)))
+        arrays = [jax.numpy.asarray(array) for array in inputs]
+        probe.again(lambda: jax.block_until_ready(program.function(*arrays)))
         if calls != [0]:
             raise PathProofError(f"the function was traced instead of executed: {calls}")
         probe.evidence["executed"] = "op by op on concrete arrays"

@@ -35,6 +35,7 @@ class Jax2tf(Path):
 
     native: bool
     xla_operations = True
+    runtimes: tuple[str, ...] = ("jax", "xla", "tensorflow")
     options: Mapping[str, Sequence[Any]] = {"polymorphic_shapes": ()}
 
     def unsupported(self) -> str | None:
@@ -49,6 +50,25 @@ class Jax2tf(Path):
         """See `Path.load`."""
         import tensorflow  # noqa: F401
         from jax.experimental import jax2tf  # noqa: F401
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        if options:
+            return None
+        return [
+            *self._conversion(),
+            "return [x.numpy() for x in converted(*map(tf.constant, arrays))]",
+        ]
+
+    def _conversion(self) -> list[str]:
+        """The statements that convert a program."""
+        how = "" if self.xla_operations else ", enable_xla=False"
+        given = f"native_serialization={self.native}, with_gradient=False{how}"
+        return [
+            "import tensorflow as tf",
+            "from jax.experimental import jax2tf",
+            f"converted = jax2tf.convert(program, {given})",
+        ]
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
@@ -66,6 +86,7 @@ class Jax2tf(Path):
                 raise
         with probe.stage("run"):
             outputs = [result.numpy() for result in results]
+        probe.again(lambda: [one.numpy() for one in self._results(program, tensors, probe)])
         self.prove(operations, probe)
         return outputs
 
@@ -159,6 +180,10 @@ class NonnativeWithoutXla(Nonnative):
 
 class _Tape(Jax2tf):
     """The gradient taken by `tf.GradientTape` through the converted forward function."""
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`: it takes the program without its transform."""
+        return None
 
     def _results(self, program: Program, tensors: list[Any], probe: Probe) -> Sequence[Any]:
         check_vjp(program)

@@ -20,6 +20,17 @@ class _Function(Jax2tf):
 
     compiled = False
 
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        if options:
+            return None
+        how = f"autograph=False, jit_compile={self.compiled or None}"
+        return [
+            *self._conversion(),
+            f"called = tf.function(converted, {how})",
+            "return [x.numpy() for x in called(*map(tf.constant, arrays))]",
+        ]
+
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
     ) -> Sequence[np.ndarray]:
@@ -40,6 +51,7 @@ class _Function(Jax2tf):
             probe.compiled("hlo", canonical_hlo(hlo))
         with probe.stage("run"):
             outputs = [result.numpy() for result in concrete(*tensors)]
+        probe.again(lambda: [result.numpy() for result in concrete(*tensors)])
         probe.evidence["executed"] += f" in a {'compiled ' * self.compiled}tf.function"
         return outputs
 

@@ -17,7 +17,15 @@ class Jit(Path):
     """The program compiled as one XLA computation and called through `jax.jit`."""
 
     name = "jit"
+    runtimes: tuple[str, ...] = ("jax", "xla")
     options: Mapping[str, Sequence[Any]] = {"compiler_options": ()}
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        given = ""
+        if "compiler_options" in options:
+            given = f", compiler_options={options['compiler_options']!r}"
+        return [f"return jax.jit(program{given})(*map(jnp.asarray, arrays))"]
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe
@@ -47,6 +55,7 @@ class Jit(Path):
             compiled = lowered.compile()
         with probe.stage("run"):
             outputs = probe.fetched(jitted(*arrays))
+        probe.again(lambda: jax.block_until_ready(jitted(*arrays)))
         if not concrete or any(concrete):
             raise PathProofError("the function ran on concrete arrays: jit is disabled")
         probe.evidence["executed"] = "one XLA computation"

@@ -61,6 +61,7 @@ class Onnx(Exported):
     """
 
     name = "onnx"
+    runtimes: tuple[str, ...] = ("onnxruntime",)
     reader = "onnx"
     options: Mapping[str, Sequence[Any]] = {
         "optimization": tuple(_LEVELS),
@@ -133,6 +134,7 @@ class Onnx(Exported):
                 binding.bind_output(given.name)
             session.run_with_iobinding(binding)
             outputs = [_array(value) for value in binding.get_outputs()]
+        probe.again(lambda: session.run_with_iobinding(binding))
         used = session.get_providers()[0]
         probe.evidence["executed"] = f"a session of ONNX Runtime {ort.__version__}, {used}"
         return outputs

@@ -39,6 +39,10 @@ class Saved(Jax2tf, Exported):
 
     gradients = False
 
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        return None
+
     def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
         """See `Exported.export`. Proof: the operations of what was saved."""
         import tensorflow as tf
@@ -80,6 +84,27 @@ class SavedModel(Saved, Native):
     name = "saved-model"
     reader = "saved-model"
 
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        if options:
+            return None
+        return [
+            "import tempfile",
+            *self._conversion(),
+            "specs = [tf.TensorSpec(a.shape, a.dtype, name=f'x{i}') for i, a in enumerate(arrays)]",
+            "def named(*xs):",
+            "    return {f'y{i}': y for i, y in enumerate(converted(*xs))}",
+            "module = tf.Module()",
+            "module.function = tf.function(named, input_signature=specs, autograph=False)",
+            "with tempfile.TemporaryDirectory() as folder:",
+            "    signature = module.function.get_concrete_function()",
+            "    tf.saved_model.save(module, folder, signatures=signature)",
+            "    called = tf.saved_model.load(folder).signatures['serving_default']",
+            "    given = {f'x{i}': tf.constant(array) for i, array in enumerate(arrays)}",
+            "    found = called(**given)",
+            "return [found[f'y{i}'].numpy() for i in range(len(found))]",
+        ]
+
     def prepare(self) -> None:
         """See `Exported.prepare`."""
         import tensorflow  # noqa: F401
@@ -97,6 +122,7 @@ class SavedModel(Saved, Native):
         given = by_key([tf.constant(array) for array in inputs])
         with probe.stage("run"):
             outputs = [result.numpy() for result in in_order(called(**given))]
+        probe.again(lambda: [result.numpy() for result in called(**given).values()])
         probe.evidence["executed"] += " of a SavedModel"
         return outputs
 
@@ -113,6 +139,10 @@ class SavedModelTape(SavedModel):
 
     name = "saved-model.tape"
     gradients = True
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`: it takes the program without its transform."""
+        return None
 
     def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
         """See `Exported.export`."""

@@ -33,7 +33,12 @@ class Tflite(NonnativeWithoutXla, Exported):
     name = "tflite"
     reader = "tflite"
     options: Mapping[str, Sequence[Any]] = {"delegate": ("default", "none")}
+    runtimes: tuple[str, ...] = ("litert",)
     flex = False
+
+    def statements(self, options: Mapping[str, Any]) -> Sequence[str] | None:
+        """See `Path.statements`."""
+        return None
 
     def export(self, program: Program, folder: pathlib.Path, probe: Probe) -> None:
         """See `Exported.export`. Proof: the operations that were converted."""
@@ -86,6 +91,7 @@ class Tflite(NonnativeWithoutXla, Exported):
                     raise Unsupported(f"{whose} comes without the Flex delegate") from error
                 raise
             outputs = in_order(results)
+        probe.again(lambda: runner(**{k: of for k, of in by_key(inputs).items() if k in taken}))
         probe.evidence["executed"] = f"{', '.join(executed)} by {whose}"
         return outputs
 

@@ -57,7 +57,7 @@ class Reader:
 
     def execute(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Execute an artifact, in at most so much more memory than now."""
-        probe = Probe(self._announce, request["options"])
+        probe = Probe(self._announce, request["options"], request.get("warm", 0.0))
         probe.current = "load"
         try:
             path = _exported(request["path"])

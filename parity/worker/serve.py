@@ -38,6 +38,7 @@ from parity.worker.protocol import (
     pack_all,
     pack_references,
     pack_shards,
+    unpack,
 )
 
 Shards = Mapping[str, tuple[Shard, ...]]
@@ -83,7 +84,7 @@ class Server:
         Of a path that executes what it exported elsewhere, the answer has the artifact's folder
         instead of outputs.
         """
-        probe = Probe(self.announce, request["options"])
+        probe = Probe(self.announce, request["options"], request.get("warm", 0.0))
         try:
             with memory_limit(request["memory"]):
                 path = self._taking(request["path"], probe)
@@ -212,6 +213,35 @@ class Server:
         except Exception as error:  # noqa: BLE001 - a program that cannot be traced has none
             return {"failure": vars(_failure(error, "trace"))}
 
+    def source(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The current program as Python source and as one StableHLO module; its drawn arrays.
+
+        `text` or `module` is "" where there is none, and `why` says for what reason.
+        """
+        from parity.program.spelling import NotWritten
+        from parity.program.written import written
+        from parity.worker.module import self_contained
+
+        self.announce("trace")
+        if not isinstance(self._program, Program):
+            return {"failure": None if self._program is None else vars(self._program)}
+        program = self._built()
+        found: dict[str, Any] = {"text": "", "module": "", "why": ""}
+        try:
+            found["outputs"] = list(program.outputs)
+            found["drawn"] = pack_all(program.drawn, self._folder)
+            if request["expected"] is not None:
+                expected = [unpack(array) for array in request["expected"]]
+                arrays = program.arrays(self._inputs)
+                found["module"] = self_contained(program, arrays, expected)
+            else:
+                found["text"] = written(program)
+        except (NotWritten, Unsupported) as error:
+            found["why"] = str(error)
+        except Exception as error:  # noqa: BLE001 - a program that cannot be traced has none
+            return {"failure": vars(_failure(error, "trace"))}
+        return found | {"failure": None}
+
     def references(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Interpret the current program under both references and the arithmetic models."""
         from parity.reference.evaluate import evaluate
@@ -308,6 +338,7 @@ def serve(channel: Any) -> None:
         "load": server.load,
         "path": server.path,
         "equations": server.equations,
+        "source": server.source,
         "references": server.references,
         "harnesses": harnesses,
     }

@@ -1,7 +1,8 @@
-"""One file per op; each has two functions of the op's attributes.
+"""One file per op; each has three functions of the op's attributes.
 
-`build(attributes)` is the callable of the operands, `arity(attributes)` how many it takes. The file
-of a model has a third, `parameters(spec)`: the arrays by name that the callable takes as
+`build(attributes)` is the callable of the operands, `arity(attributes)` how many it takes,
+`statements(attributes, operands, parameters)` the same in Python source (`program.written`). The
+file of a model has a fourth, `parameters(spec)`: the arrays by name that the callable takes as
 `parameters` and that the host does not give.
 """
 
@@ -34,6 +35,29 @@ def arity(op: str, attributes: Mapping[str, Any]) -> int:
     """How many operands an op takes."""
     count: int = import_module(f"parity.program.ops.{op}").arity(attributes)
     return count
+
+
+def statements(
+    op: str,
+    attributes: Mapping[str, Any],
+    operands: Mapping[str, str],
+    parameters: Mapping[str, str],
+) -> list[str]:
+    """Python statements that assign to `out` what `build` computes.
+
+    Args:
+        op: which.
+        attributes: of it.
+        operands: those it takes, in order: the expression of each by its name.
+        parameters: likewise those of a model.
+
+    Raises:
+        NotWritten: it cannot be said without parity.
+    """
+    found: list[str] = import_module(f"parity.program.ops.{op}").statements(
+        attributes, operands, parameters
+    )
+    return found
 
 
 def parameters(spec: ProgramSpec) -> dict[str, np.ndarray]:

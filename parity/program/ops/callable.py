@@ -9,6 +9,7 @@ from typing import Any
 from parity.program import source
 from parity.program.ops import EVERY
 from parity.program.outputs import NotTaken
+from parity.program.spelling import arguments, data
 
 
 def build(attributes: Mapping[str, Any]) -> Callable[..., Any]:
@@ -39,3 +40,13 @@ def _check_call(
 def arity(attributes: Mapping[str, Any]) -> int:
     """All operands."""
     return EVERY
+
+
+def statements(
+    attributes: Mapping[str, Any], operands: Mapping[str, str], parameters: Mapping[str, str]
+) -> list[str]:
+    """See `program.ops.statements`."""
+    called, imports = data({"callable": attributes["callable"]})
+    given, more = arguments(attributes.get("arguments", {}))
+    listed = ", ".join(operands.values())
+    return [*dict.fromkeys([*imports, *more]), f"out = {called}({listed}{given})"]

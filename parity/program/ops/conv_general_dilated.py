@@ -8,6 +8,7 @@ from typing import Any
 from jax import Array, lax
 
 from parity.program.precision import precision
+from parity.program.spelling import call
 
 
 def build(attributes: Mapping[str, Any]) -> Callable[[Array, Array], Array]:
@@ -22,3 +23,10 @@ def build(attributes: Mapping[str, Any]) -> Callable[[Array, Array], Array]:
 def arity(attributes: Mapping[str, Any]) -> int:
     """`lhs` and `rhs`."""
     return 2
+
+
+def statements(
+    attributes: Mapping[str, Any], operands: Mapping[str, str], parameters: Mapping[str, str]
+) -> list[str]:
+    """See `program.ops.statements`."""
+    return call("lax.conv_general_dilated", operands.values(), attributes)

@@ -13,9 +13,10 @@ import numpy as np
 from parity.dtypes import dtype
 from parity.errors import Unsupported
 from parity.program.ops import EVERY
-from parity.program.outputs import ProgramError, named, spelt
+from parity.program.outputs import ProgramError, named, nested, spelt
 from parity.program.parameters import draw
 from parity.program.spec import PARAMETERS, ProgramSpec
+from parity.program.spelling import NotWritten, arguments, data
 from parity.program.transforms import LEARNT
 
 if TYPE_CHECKING:
@@ -106,3 +107,36 @@ def _chosen(stored: Arrays, patterns: Sequence[str]) -> dict[str, Any]:
             listed = ", ".join(stored) or "none"
             raise ProgramError(f"no intermediate matches '{pattern}' (there are: {listed})")
     return {n: of for n, of in stored.items() if any(fnmatchcase(n, p) for p in patterns)}
+
+
+def statements(
+    attributes: Mapping[str, Any], operands: Mapping[str, str], parameters: Mapping[str, str]
+) -> list[str]:
+    """See `program.ops.statements`."""
+    if attributes.get("intermediates"):
+        raise NotWritten("it gives the intermediates of a flax module")
+    if not isinstance(_model(attributes), _linen()):
+        raise NotWritten("it is a module of nnx, whose state parity splits off")
+    made, imports = data({"callable": attributes["module"]})
+    kwargs, more = arguments(attributes.get("kwargs", {}))
+    how, most = arguments(attributes.get("arguments", {}))
+    listed = ", ".join(operands.values())
+    method = attributes.get("method", "__call__")
+    return [
+        *dict.fromkeys([*imports, *more, *most]),
+        f"module = {made}({kwargs.removeprefix(', ')})",
+        f"variables = {_tree(nested(parameters))}",
+        f"out = module.apply(variables, {listed}, method={method!r}{how})",
+    ]
+
+
+def _linen() -> type[Linen]:
+    from parity.program.models import Linen
+
+    return Linen
+
+
+def _tree(variables: Mapping[str, Any]) -> str:
+    """Nested variables as the source of nested dicts."""
+    inner = (f"{k!r}: {of if isinstance(of, str) else _tree(of)}" for k, of in variables.items())
+    return "{" + ", ".join(inner) + "}"

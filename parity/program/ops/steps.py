@@ -11,6 +11,8 @@ from jax import Array, lax
 from parity.dtypes import dtype
 from parity.program.ops import EVERY
 from parity.program.ops import build as build_op
+from parity.program.ops import statements as statements_of
+from parity.program.spelling import element
 
 Step = Callable[[Array, Mapping[str, Array]], Array]
 """Of the array it starts from and of all arrays by name."""
@@ -58,3 +60,31 @@ def _step(step: Mapping[str, Any]) -> Step:
         return lambda x, known: lax.convert_element_type(x, to)
     activation = getattr(jax.nn, step["activation"])
     return lambda x, known: activation(x)
+
+
+def statements(
+    attributes: Mapping[str, Any], operands: Mapping[str, str], parameters: Mapping[str, str]
+) -> list[str]:
+    """See `program.ops.statements`."""
+    known = dict(operands)
+    found = [f"out = {operands[attributes['operands'][0]]}"]
+    for step in attributes["steps"]:
+        found += _written(step, known)
+        if "as" in step:
+            known[step["as"]] = f"step_{len(found)}"
+            found.append(f"{known[step['as']]} = out")
+    return found
+
+
+def _written(step: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """The statement of one step, of `out` and of what is known by name."""
+    start = known[step["from"]] if "from" in step else "out"
+    for name, sign in {"add": "+", "sub": "-", "mul": "*"}.items():
+        if name in step:
+            return [f"out = {start} {sign} {known[step[name]]}"]
+    for name, op in _OPS.items():
+        if name in step:
+            return statements_of(op, step[name], {"lhs": start, "rhs": known[step["with"]]}, {})
+    if "cast" in step:
+        return [f"out = lax.convert_element_type({start}, {element(step['cast'])})"]
+    return [f"out = jax.nn.{step['activation']}({start})"]
