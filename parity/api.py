@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -75,6 +76,8 @@ class Choices(TypedDict, total=False):
     save_artifacts: keep in the record what paths export; such a run takes nothing from the cache.
     artifacts_from: a record whose artifacts are executed here, instead of exporting anew.
     artifacts_env: its environment, where it has several.
+    explain: whether to explain each row that is not identical.
+    explain_seconds: that this may take for each of them; 60 if None.
     cache: whether results of an earlier run may be taken, True if None.
     """
 
@@ -92,6 +95,8 @@ class Choices(TypedDict, total=False):
     save_artifacts: bool | None
     artifacts_from: str | Path | None
     artifacts_env: str | None
+    explain: bool | None
+    explain_seconds: float | None
     cache: bool | None
 
 
@@ -150,6 +155,7 @@ def options(
     jobs = _positive("jobs", given.get("jobs", os.cpu_count() or 1), "cases at a time")
     reports = None if config.reports is None else _from_here(config.root / config.reports)
     out = given.get("out", reports)
+    explain = _explain(**choices)
     resume = given.get("resume")
     return Options(
         fail_on=_one_of("grade", given.get("fail_on", config.fail_on), GRADES),
@@ -167,7 +173,33 @@ def options(
         resume=None if resume is None else Path(str(resume)),
         artifacts=_artifacts(choices.get("artifacts_from"), choices.get("artifacts_env")),
         cache=bool(given.get("cache", True)),
+        **({} if explain is None else _explaining(explain)),
     )
+
+
+def _explain(**choices: Unpack[Choices]) -> float | None:
+    """The seconds that explaining a row may take, None if that is not asked for."""
+    seconds = choices.get("explain_seconds")
+    if seconds is not None and not 0 < seconds < math.inf:
+        allowed = "a positive number of seconds"
+        raise UserError(f"wrong explain budget (got {seconds:g}; allowed {allowed})")
+    if not choices.get("explain"):
+        if seconds is not None:
+            raise UserError("--explain-budget needs --explain")
+        return None
+    if choices.get("artifacts_from") is not None:
+        raise UserError(
+            "--explain and --artifacts-from exclude each other",
+            hint="an artifact says nothing of the program that it was made of",
+        )
+    return 60.0 if seconds is None else seconds
+
+
+def _explaining(seconds: float) -> dict[str, Any]:
+    """What explanations change in the options of a run."""
+    from parity.explain.during import explained
+
+    return {"explain": seconds, "work": partial(explained, seconds=seconds)}
 
 
 def _artifacts(record: str | Path | None, environment: str | None) -> Past | None:

@@ -19,6 +19,7 @@ from parity import __version__
 from parity.commands.accept import accept
 from parity.commands.codes import FAULT, INTERRUPTED, NOTHING, OK, USAGE, complain
 from parity.commands.diff import diff
+from parity.commands.explain import explain
 from parity.commands.report import report
 from parity.commands.run import run
 from parity.commands.selection import exit_code, selected, selectors
@@ -84,6 +85,7 @@ def _in_reports(command: _Command) -> _Command:
 commands.add_command(run)
 commands.add_command(show)
 commands.add_command(diff)
+commands.add_command(explain)
 commands.add_command(accept)
 commands.add_command(report)
 

@@ -88,6 +88,16 @@ if TYPE_CHECKING:
     default="table",
     help="How the result is written to stdout [table].",
 )
+@click.option(
+    "--explain", is_flag=True, help="Say of each row that is not identical why, as parity explain."
+)
+@click.option(
+    "--explain-budget",
+    "explain_seconds",
+    type=float,
+    metavar="S",
+    help="Seconds that this may take for a row [60].",
+)
 @click.option("--html", metavar="FILE", help="Write the report of the run, one HTML file, too.")
 @click.option("-v", "--verbose", is_flag=True, help="A table for every case, also for a fine one.")
 def run(

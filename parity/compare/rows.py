@@ -79,6 +79,8 @@ class Row:
         named: the bits that the name says.
         shards: of an output that lies on several devices, the error of each.
         replicas: in how many elements the devices disagree that should have the same, "" for none.
+        explanation: why it is not identical, as JSON has it (`explain.during`); empty where that
+            was not asked.
     """
 
     case: str
@@ -122,6 +124,7 @@ class Row:
     named: int | None = None
     shards: tuple[ShardError, ...] = ()
     replicas: str = ""
+    explanation: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_finding(self) -> bool:

@@ -22,8 +22,7 @@ _FACTOR = 3.0
 FLIPS = 4
 """Elements that may move by chance although no honest order tried moved any."""
 
-_AS_TIGHT = 4.0
-"""By which factor intervals may be wider than the narrowest one and say as much."""
+_AS_NEAR = 4.0
 
 
 @dataclass(frozen=True)
@@ -169,25 +168,27 @@ def _reach(strict: Enclosure, granted: Enclosure) -> np.ndarray:
 
 
 def _model(got: np.ndarray, output: str, references: References, left_out: Mask) -> str:
-    """The first model that holds an output and allows no more than `_AS_TIGHT` times as much as the
-    one that allows least: one whose interval holds everything says nothing.
+    """The first model that holds an output and whose point is as near as that of any other.
+
+    Through many layers the intervals of all models grow until they hold everything; their points
+    still tell. One that is up to `_AS_NEAR` times as far as the nearest counts as near.
     """
     holding = {
-        name: _width(of[output])
+        name: _distance(got, of[output], left_out)
         for name, of in references.models.items()
         if (contains(of[output], got) | left_out).all()
     }
     least = min(holding.values(), default=0.0)
-    return next((name for name, width in holding.items() if width <= _AS_TIGHT * least), "")
+    return next((name for name, far in holding.items() if far <= _AS_NEAR * least), "")
 
 
-def _width(enclosure: Enclosure) -> float:
-    """The root mean square width of an interval, infinite where an end of it is not finite."""
-    if enclosure.exact or not dtype_of(enclosure.point.dtype).is_inexact:
+def _distance(got: np.ndarray, enclosure: Enclosure, left_out: Mask) -> float:
+    """The rms distance from a point, over the elements that are finite and spoken of."""
+    if not dtype_of(got.dtype).is_inexact:
         return 0.0
-    low, high = _real(enclosure.lo), _real(enclosure.hi)
-    finite = np.isfinite(low) & np.isfinite(high)
-    return _rms(high[finite] - low[finite]) if finite.all() else float("inf")
+    value, point = _real(got), _real(enclosure.point)
+    kept = np.isfinite(value) & np.isfinite(point) & ~np.broadcast_to(left_out, value.shape)
+    return _rms(value[kept] - point[kept])
 
 
 def _accuracy(

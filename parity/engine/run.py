@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Selected = tuple[Case, tuple[str, ...]]
 """A case and the paths of it that are asked for."""
 
+Work = Callable[[Workers, Task, Callable[[Arrived | Done], None]], Done]
+"""Makes a result of a task; tells its third argument of what it has before."""
+
 Progress = Callable[[CaseResult, float | None], None]
 """Told of each result, and of the seconds that it took; None for one from the cache."""
 
@@ -47,6 +50,8 @@ class Options:
         artifacts: artifacts of an earlier run, which paths execute instead of exporting anew.
         cache: whether what has been run before is taken from the cache beside the records; on a
             cluster only if its machines do not differ.
+        explain: seconds that the explanation of a row may take, None for no explanations.
+        work: what makes a result of a task, explanations included.
     """
 
     fail_on: str = "divergent"
@@ -60,6 +65,8 @@ class Options:
     resume: Path | None = None
     artifacts: Past | None = None
     cache: bool = True
+    explain: float | None = None
+    work: Work = work
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -92,7 +99,7 @@ class Session:
     def done(self, case: Case, paths: Sequence[str]) -> Done:
         """Likewise; the judged result with its bits and what it ran in."""
         task = Task(case, tuple(paths), self._options.environments[0])
-        done = work(self._workers, task)
+        done = self._options.work(self._workers, task, lambda arrived: None)
         return replace(done, result=judged(done.result, done.found, self._options.fail_on))
 
 
@@ -150,6 +157,7 @@ def _store(options: Options, version: str, wanted: int) -> Store:
         "timeout": options.limits.timeout,
         "save_artifacts": options.limits.artifacts,
         "artifacts": options.artifacts and options.artifacts.source,
+        "explain": options.explain,
     }
     if options.resume is not None:
         return Store.resume(options.resume, version=version, options=facts, wanted=wanted)
@@ -180,7 +188,7 @@ def _cluster(options: Options, opened: ExitStack) -> Cluster | None:
     from parity.engine.cluster import Cluster
 
     return opened.enter_context(
-        Cluster(options.scheduler, options.limits, work, options.environments)
+        Cluster(options.scheduler, options.limits, options.work, options.environments)
     )
 
 
@@ -208,7 +216,7 @@ class _Run:
         if not waiting:
             return
         jobs = min(self._options.jobs, len(waiting))
-        pool = self._cluster or Pool(jobs, self._options.limits, work)
+        pool = self._cluster or Pool(jobs, self._options.limits, self._options.work)
         for came in pool.run(waiting):
             if isinstance(came, Arrived):
                 self._arrived(came)
@@ -230,7 +238,11 @@ class _Run:
             if set(task.paths) <= {*recorded.get((case.id, name), ())} and self._store.knows(case):
                 continue
             digest = digests.get(name)
-            key = self._cache.key(case, task.paths, digest) if self._cache and digest else None
+            key = (
+                self._cache.key(case, task.paths, digest, self._options.explain)
+                if self._cache and digest
+                else None
+            )
             known = self._store.arrivals(case, name) if resumes else {}
             past = self._options.artifacts
             artifacts = None if past is None else past.of(case)

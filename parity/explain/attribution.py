@@ -5,6 +5,9 @@ to choose, the output as a whole is no farther from its point than three times w
 that model reach. Of several that do, the answer is the *tightest*, and among equally tight ones the
 *simplest*:
 
+- a model whose point lies more than four times as far (rms) as the nearest one's is left out:
+  through many layers the intervals of all models grow until they hold everything, and the points
+  still tell.
 - tightness is the number of bits that a model leaves open in each element, on average (log2 of the
   values of the dtype inside its interval). A model within two bits of the tightest is as tight.
   So a model never wins by width: an interval that holds everything says nothing.
@@ -36,6 +39,9 @@ STRICT = "strict"
 
 _AS_TIGHT = 2.0
 """Bits by which a model may leave more open than the tightest and still count as equally tight."""
+
+_AS_NEAR = 4.0
+"""How many times as far from an output as the nearest one a model's point may be."""
 
 _STRUCTURAL = 0.1
 """Relative rms error from which on no rounding is to blame: structural hypotheses are tried."""
@@ -252,13 +258,15 @@ def _included(needed: str, model: str) -> bool:
 
 
 def choose(holding: Sequence[ModelStanding]) -> ModelStanding:
-    """The simplest of the models that are as tight as the tightest one.
+    """The simplest of the models that are as near as the nearest and as tight as the tightest.
 
     Args:
         holding: at least one model that explains an output.
     """
-    tightest = min(one.openness for one in holding)
-    as_tight = [one for one in holding if one.openness <= tightest + _AS_TIGHT]
+    nearest = min(one.distance for one in holding)
+    near = [one for one in holding if one.distance <= _AS_NEAR * nearest]
+    tightest = min(one.openness for one in near)
+    as_tight = [one for one in near if one.openness <= tightest + _AS_TIGHT]
     return min(as_tight, key=lambda one: (order(one.model), one.openness))
 
 

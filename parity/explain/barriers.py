@@ -203,7 +203,7 @@ class _Search:
 
     def _smallest(self) -> tuple[list[str], bool, str]:
         """The smallest set that was found, whether it is minimal, what is known of smaller ones."""
-        smallest = list(self.candidates)
+        smallest = self._start()
 
         def test(some: Sequence[str]) -> bool:
             nonlocal smallest
@@ -213,7 +213,7 @@ class _Search:
             return restores
 
         try:
-            kept = ddmin(self.candidates, test)
+            kept = ddmin(smallest, test)
         except BudgetSpent:
             return smallest, False, ""
         try:
@@ -223,6 +223,20 @@ class _Search:
             return (smallest, False, "") if len(smallest) < len(kept) else (kept, True, "")
         every = all(self._is_needed(one) for one in kept)
         return kept, True, "each is needed" if every else "no two can be exchanged for one"
+
+    def _start(self) -> list[str]:
+        """The candidates of one primitive, if these do: most often the contractions."""
+        by_kind: dict[str, list[str]] = {}
+        for site in self.sites:
+            if is_candidate(site):
+                by_kind.setdefault(site.primitive, []).append(site.address)
+        for some in by_kind.values():
+            try:
+                if 1 < len(some) < len(self.candidates) and self._restores(some):
+                    return some
+            except BudgetSpent:
+                break
+        return list(self.candidates)
 
     def _is_needed(self, one: str) -> bool:
         return not self._restores([other for other in self.candidates if other != one])

@@ -31,6 +31,7 @@ class ModelStanding:
         openness: how many bits of each element the model leaves open, on average: log2 of 1 and
             the width of its interval, or of what honest evaluations show if that is less, in ulps.
             A point leaves 0.
+        distance: the rms distance from its point; 0 where that cannot be measured.
         vacuous: whether it says nothing: half of the intervals do not even tell a sign, and all
             together were not asked; or what `strict` rules out may be anything.
     """
@@ -42,6 +43,7 @@ class ModelStanding:
     apart: float | None
     openness: float
     vacuous: bool
+    distance: float = 0.0
 
     @property
     def name(self) -> str:
@@ -176,7 +178,19 @@ def _standing(
         apart,
         width,
         wide,
+        _distance(got, enclosure, left_out),
     )
+
+
+def _distance(got: np.ndarray, enclosure: Enclosure, left_out: Mask) -> float:
+    if not dtype_of(got.dtype).is_inexact:
+        return 0.0
+    value, point = as_float64(parts(got)), as_float64(parts(enclosure.point))
+    kept = np.isfinite(value) & np.isfinite(point) & ~np.broadcast_to(left_out, value.shape)
+    if not kept.any():
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.mean((value[kept] - point[kept]) ** 2)))
 
 
 def _same(one: Enclosure, other: Enclosure) -> bool:

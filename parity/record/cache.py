@@ -131,19 +131,26 @@ class Cache:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def key(self, case: Case, paths: Sequence[str], environment_digest: str) -> str:
+    def key(
+        self,
+        case: Case,
+        paths: Sequence[str],
+        environment_digest: str,
+        explained: float | None = None,
+    ) -> str:
         """SHA-256 over everything that could change the bits of a case or their grades.
 
         Args:
             case: which.
             paths: those that are run, in order.
             environment_digest: `fingerprint.environment_digest` of where.
+            explained: seconds that its explanations may take, None without any.
         """
         flat = {name: of for name, of in case_as_dict(case).items() if name not in NOT_IN_KEY}
         flat["variants"] = {name: flat["variants"].get(name) for name in paths}
         names = [operand.file for operand in case.operands if operand.file is not None]
         files = [self._content(case.file.parent / name) for name in names]
-        text = dumps([flat, files, list(paths), environment_digest, source_digest()])
+        text = dumps([flat, files, list(paths), environment_digest, source_digest(), explained])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def get(self, key: str, case: Case, environment: str) -> Hit | None:

@@ -79,6 +79,7 @@ function caseView(one, page) {
     inWords(one, page),
     section('Paths', pathsTable(one, page)),
     failures(one, page),
+    explanations(one, page),
     outputs.map((output) => outputView(one, output, page)),
     fold('Evidence and timings', evidenceTable(one, page)),
     fold('The resolved case', [
@@ -198,6 +199,29 @@ function failures(one, page) {
     row.message ? element('pre', { tabindex: 0 }, visible(row.message, { lines: true })) : null,
     row.stderr ? [element('h5', {}, 'last lines on stderr'), element('pre', { class: 'stderr',
       tabindex: 0 }, visible(row.stderr, { lines: true }))] : null)));
+}
+
+/* Why rows are not identical, each explanation once. */
+function explanations(one, page) {
+  const found = new Map();
+  for (const row of one.rows)
+    if (row.explanation) found.set(where(row, page), row.explanation);
+  return [...found].map(([name, why]) => section(['Why ', visible(name), ' differs from ', visible(why.against)],
+    element('p', { class: 'headline' }, visible(why.headline)),
+    why.sections.map((part) => explanationPart(part))));
+}
+
+function explanationPart(part) {
+  const series = part.plot ? Object.entries(part.plot.series).map(([name, values]) => ({ name, values })) : [];
+  return element('details', { class: 'fold', open: part.title !== 'What was compiled' },
+    element('summary', {}, element('h4', {}, part.title)),
+    part.lines.length ? element('ul', {}, part.lines.map((line) => element('li', {}, visible(line)))) : null,
+    part.plot ? [growthChart(series, part.plot), key(series.map((one) => one.name), { markers: true })] : null,
+    part.head.length ? scrolled(part.title, element('table', { class: 'explanation' }, tableHead(part.head),
+      element('tbody', {}, part.cells.map((row) => element('tr', {}, row.map((cell) => element('td', {},
+        visible(cell)))))))) : null,
+    part.code.map(([name, said]) => [element('h5', {}, visible(name)),
+      element('pre', { tabindex: 0 }, visible(said, { lines: true }))]));
 }
 
 function evidenceTable(one, page) {

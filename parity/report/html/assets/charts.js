@@ -153,6 +153,40 @@ function profileChart(series, target) {
   })));
 }
 
+/* series: [{name, values}], one value for each label of the plot, null where there is none. */
+function growthChart(series, plot) {
+  const known = series.flatMap((one) => one.values.map(Number)).filter((x) => x > 0 && Number.isFinite(x));
+  const low = known.length ? Math.floor(Math.log10(Math.min(...known))) : 0,
+    high = Math.max(known.length ? Math.ceil(Math.log10(Math.max(...known))) : 1, low + 1);
+  const last = Math.max(plot.labels.length - 1, 1);
+  const u = (at) => 0.02 + 0.96 * at / last;
+  const v = (value) => (Number(value) > 0 ? 0.08 + 0.9 * (Math.log10(value) - low) / (high - low) : 0);
+  const yTicks = [
+      [0, '0']
+    ],
+    every = Math.ceil((high - low) / 6);
+  for (let e = low; e <= high; e += every) yTicks.push([v(10 ** e), `10${superscript(e)}`]);
+  const step = Math.ceil((last + 1) / 10),
+    xTicks = [];
+  for (let at = 0; at <= last; at += step) xTicks.push([u(at), (plot.labels[at] || '').split(' ')[0]]);
+  const drawn = (one) => one.values.map((value, at) => [at, value]).filter(([, value]) => value !== null &&
+    Number.isFinite(Number(value)));
+  return frame({
+    title: `${plot.what} along the program`,
+    about: series.map((one) => `${one.name}: ${drawn(one).map(([at, value]) =>
+      `${metric(value)} at ${plot.labels[at]}`).join(', ')}`).join('. '),
+    xTicks,
+    yTicks,
+    xName: 'equation',
+    yName: 'relative rms (log₁₀)',
+  }, ...series.map((one, nth) => (x, y) => {
+    const points = drawn(one).map(([at, value]) => [x(u(at)), y(v(value))]);
+    if (!points.length) return [];
+    return [svg('path', { class: `line line-${nth % 6}`, d: `M${points.map((p) => p.join(' ')).join('L')}` }),
+      svg('g', { class: `line-${nth % 6}` }, points.map(([a, b]) => marker(MARKERS[nth % 6], a, b)))];
+  }));
+}
+
 /* The names of the series, each beside a piece of its line. */
 function key(names, { markers }) {
   return element('ul', { class: 'key' }, names.map((name, nth) => element('li', {},

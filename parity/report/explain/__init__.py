@@ -1,0 +1,1 @@
+"""Explanations as people read them."""
