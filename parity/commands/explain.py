@@ -51,6 +51,12 @@ SECONDS = 120.0
     "--mlir", metavar="FILE", help="Write the program as StableHLO, with inputs and what to expect."
 )
 @click.option(
+    "--reduce",
+    "reduced",
+    metavar="FILE",
+    help="Write the smallest case that differs for the same reason.",
+)
+@click.option(
     "--format", "kind", type=Choice(FORMATS), default="table", help="How it is written to stdout."
 )
 def explain(
@@ -63,6 +69,7 @@ def explain(
     env: str | None,
     script: str | None,
     mlir: str | None,
+    reduced: str | None,
     kind: str,
 ) -> int:
     """Say why a path of a case differs from another one.
@@ -83,7 +90,7 @@ def explain(
     how = options(config, say=_say, python=python, env=(env,) if env else ())
     (environment,) = how.environments
     one, path = _one(case, expression, path, against)
-    files = [Path(name) for name in (script, mlir) if name is not None]
+    files = [Path(name) for name in (script, mlir, reduced) if name is not None]
     for file in files:
         _check_new(file)
     with Workers(how.limits) as workers:
@@ -95,6 +102,8 @@ def explain(
             _reproduce(workers, found, Path(script), environment)
         if mlir is not None:
             _module(workers, found, Path(mlir), environment)
+        if reduced is not None:
+            _reduce(workers, found, Path(reduced), environment, seconds)
     write(_rendered(found, kind))
     return FINDING if found.differs else OK
 
@@ -151,6 +160,23 @@ def _module(workers: Workers, found: Explanation, file: Path, environment: Envir
 
     made = module(workers, found.case, environment, references=found.references, rows=found.rows)
     _save(made, file, "main gives what the program does, then what it declares")
+
+
+def _reduce(
+    workers: Workers, found: Explanation, file: Path, environment: Environment, seconds: float
+) -> None:
+    from parity.explain.reduction import reduce
+    from parity.explain.script import Reproduction
+    from parity.report.numbers import plural
+
+    _say("reduction …")
+    made = reduce(
+        workers, found.case, found.path, environment, against=found.against, seconds=seconds
+    )
+    before, after = made.elements
+    sizes = f"{plural(after, 'element')} instead of {before}, {plural(made.runs, 'run')}"
+    rest = "" if made.finished else "; there was no time to make it smaller"
+    _save(Reproduction(made.text, made.missing), file, f"parity run {file} runs it ({sizes}{rest})")
 
 
 def _save(made: Reproduction, file: Path, what: str) -> None:

@@ -20,15 +20,21 @@ _KEPT = re.compile(r"[^\x20-\x7e]")
 
 def resolved_yaml(case: Case) -> str:
     """The case with everything that its file and the sweep left open filled in."""
-    return "".join(f"{line}\n" for line in _lines(_document(case)))
+    return text(document(case))
 
 
-def _document(case: Case) -> dict[str, Any]:
+def text(fields: Mapping[str, Any]) -> str:
+    """A case file of these fields: a line for each, and one for each operand and expectation."""
+    return "".join(f"{line}\n" for line in _lines(fields))
+
+
+def document(case: Case) -> dict[str, Any]:
+    """The fields of the case file that is this case alone."""
     program = case.program
     by_name = {operand.name: operand for operand in case.operands}
-    document: dict[str, Any] = {"name": case.name, "about": case.about}
-    document |= {"links": case.links} if case.links else {}
-    document |= {
+    fields: dict[str, Any] = {"name": case.name, "about": case.about}
+    fields |= {"links": case.links} if case.links else {}
+    fields |= {
         **_computed(program),
         "operands": {
             spec.name: {"shape": spec.shape, "dtype": spec.dtype}
@@ -44,8 +50,8 @@ def _document(case: Case) -> dict[str, Any]:
         "batched": program.batched or None,
         "gradients": program.gradients or None,
     }
-    document |= _extra(case, by_name)
-    document |= {
+    fields |= _extra(case, by_name)
+    fields |= {
         "paths": [_path(case, name) for name in case.paths],
         "baseline": case.baseline,
         "tolerance": _given(case.tolerance),
@@ -55,7 +61,7 @@ def _document(case: Case) -> dict[str, Any]:
         "timeout": case.timeout,
         "expect": [_expectation(entry) for entry in case.expect] or None,
     }
-    return {name: value for name, value in document.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _computed(program: ProgramSpec) -> dict[str, Any]:
@@ -136,9 +142,8 @@ class _Literal(str):
     """Text that YAML reads as something else than text, and is to."""
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each field; one for each operand and expectation."""
-    for name, value in document.items():
+def _lines(fields: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in fields.items():
         if name in ("operands", "tangents", "cotangents"):
             yield f"{name}:"
             yield from (f"  {_flow(key)}: {_flow(of)}" for key, of in value.items())
@@ -154,7 +159,7 @@ def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_flow(key)}: {_flow(of)}" for key, of in value.items()) + "}"
     if isinstance(value, str):
-        return _text(value)
+        return _quoted(value)
     if isinstance(value, Sequence):
         return f"[{', '.join(map(_flow, value))}]"
     if isinstance(value, float):
@@ -171,7 +176,7 @@ def _float(value: float) -> str:
     return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
 
 
-def _text(value: str) -> str:
+def _quoted(value: str) -> str:
     if isinstance(value, _Literal) or (_PLAIN.match(value) and value.lower() not in _WORDS):
         return value
     quoted = json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,238 @@
+"""Reduction: a smaller case that differs in the same way, for the same reason."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from parity import paths as registry
+from parity.casefile.case import GRADES, Case
+from parity.casefile.load import load
+from parity.compare.rows import Row, compare_case
+from parity.engine.environment import Environment
+from parity.engine.workers import Workers
+from parity.errors import CaseFileError, WorkerStartError
+from parity.explain.attribution import ASKED, attribute
+from parity.explain.simpler import Fields, listed, simpler
+from parity.report.html.resolved import document, text
+
+_PLACES = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """In what way a path differs.
+
+    Attributes:
+        outcome: of the path.
+        what: its grade; where it has no output the stage and the type of the error.
+        why: the attribution of the worst output; what the error says, without its numbers.
+    """
+
+    outcome: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A smaller case.
+
+    Attributes:
+        path: which differs.
+        against: from which.
+        case: the reduced one.
+        text: its case file.
+        signature: what it has in common with the case that it was made of.
+        elements: of all operands, before and after.
+        steps: what was made simpler, in order.
+        runs: how many cases were run.
+        seconds: that all of it took.
+        finished: whether nothing simpler was left to try.
+        missing: why there is none, "" if there is.
+    """
+
+    path: str
+    against: str
+    case: Case
+    text: str = ""
+    signature: Signature = Signature("", "", "")
+    elements: tuple[int, int] = (0, 0)
+    steps: tuple[str, ...] = ()
+    runs: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+    missing: str = ""
+
+
+def reduce(
+    workers: Workers,
+    case: Case,
+    path: str,
+    environment: Environment | None = None,
+    *,
+    against: str | None = None,
+    seconds: float = 120.0,
+) -> Reduction:
+    """A case of smaller shapes, fewer attributes, simpler values and fewer steps.
+
+    What is tried is a case file, so that what cannot be said in one is never the result. A code
+    that a case names stays as it is.
+
+    Args:
+        workers: which run it; they stay open.
+        case: to be reduced.
+        path: which differs.
+        environment: this interpreter's if None.
+        against: from which; the baseline if None.
+        seconds: after which no new run begins.
+
+    Raises:
+        WorkerStartError: the environment cannot execute anything.
+        CaseFileError: an array file cannot be read.
+    """
+    begin = time.monotonic()
+    against = against or case.baseline
+    it = _Reducing(workers, path, against, environment)
+    wanted = it.signature(case)
+    found = Reduction(path, against, case, signature=wanted)
+    if wanted.outcome == "ok" and wanted.what == "identical":
+        return replace(found, missing=f"{path} gives the bits of {against}")
+    first = it.loaded(case, _start(case, path, against))
+    if first is None or it.signature(first[0]) != wanted:
+        return replace(found, missing="its case file alone does not say it")
+    smaller, fields, steps, finished = it.reduced(*first, wanted, begin + seconds)
+    fields = _described(fields, case, path, wanted)
+    again = it.loaded(case, fields)
+    return replace(
+        found,
+        case=again[0] if again else smaller,
+        text=text(fields),
+        elements=(_elements(case), _elements(smaller)),
+        steps=tuple(steps),
+        runs=it.runs,
+        seconds=time.monotonic() - begin,
+        finished=finished,
+    )
+
+
+def _start(case: Case, path: str, against: str) -> Fields:
+    """The fields of a case, without what says nothing of its numbers."""
+    fields = document(case)
+    for name in ("expect", "tolerance", "licences", "links"):
+        fields.pop(name, None)
+    if fields["transforms"] == ["forward"]:
+        del fields["transforms"]
+    if fields["devices"] == 1:
+        del fields["devices"]
+    names = (against, path)
+    given = {_name(one): one for one in fields["paths"]}
+    fields["paths"] = [given.get(name, name) for name in names]
+    fields["baseline"] = against
+    return fields
+
+
+def _name(path: Any) -> str:
+    name: str = path if isinstance(path, str) else path["name"]
+    return name
+
+
+def _described(fields: Fields, case: Case, path: str, wanted: Signature) -> Fields:
+    """With a name, a sentence and the expectation."""
+    grade = {"grade": wanted.what} if wanted.outcome == "ok" else {"outcome": wanted.outcome}
+    because = wanted.why or wanted.what
+    about = f"Reduced from {case.id}: {path} is {wanted.what or wanted.outcome}."
+    expect = [{"path": path, **grade, "because": because}]
+    return {**fields, "name": f"{case.name}_reduced", "about": about, "expect": expect}
+
+
+def _elements(case: Case) -> int:
+    return sum(int(np.prod(operand.shape, dtype=int)) for operand in case.operands)
+
+
+@dataclass
+class _Reducing:
+    """The runs of one reduction."""
+
+    workers: Workers
+    path: str
+    against: str
+    environment: Environment | None
+    runs: int = 0
+
+    def loaded(self, case: Case, fields: Fields) -> tuple[Case, Fields] | None:
+        """The case that some fields say, beside the file of the original; None for none."""
+        known = registry.options()
+        try:
+            cases = load(case.file, text=text(fields), known_paths=known).cases
+        except CaseFileError:
+            return None
+        return (cases[0], fields) if len(cases) == 1 else None
+
+    def signature(self, case: Case) -> Signature:
+        """In what way the path differs."""
+        self.runs += 1
+        names = [self.against, self.path]
+        execution = self.workers.execute(case, names, self.environment, models=ASKED)
+        judged = replace(case, baseline=self.against, tolerance=None)
+        rows = compare_case(judged, execution.outcomes, execution.references)
+        own = [row for row in rows if row.path == self.path]
+        if execution.outcomes[0].failure is not None:
+            return Signature("no baseline", "", "")
+        failure = execution.outcomes[1].failure
+        if failure is not None:
+            said = _PLACES.sub("…", failure.message.split("\n")[0])
+            return Signature(failure.outcome, f"{failure.stage} {failure.type}".strip(), said)
+        worst = max(own, key=_badness, default=None)
+        if worst is None or worst.grade in (None, "identical"):
+            return Signature("ok", "identical", "")
+        outcome = execution.outcomes[1]
+        outputs = (
+            {worst.output: outcome.outputs[worst.output]} if worst.output in outcome.outputs else {}
+        )
+        told = attribute(case, replace(outcome, outputs=outputs), execution.references)
+        why = next((one.model or _PLACES.sub("…", one.name) for one in told), "")
+        return Signature("ok", worst.grade or "", why)
+
+    def reduced(
+        self, case: Case, fields: Fields, wanted: Signature, until: float
+    ) -> tuple[Case, Fields, list[str], bool]:
+        """The smallest case that was found, what led to it, and whether all was tried."""
+        steps: list[str] = []
+        tried: set[str] = set()
+        moved = True
+        while moved:
+            moved = False
+            fields = listed(fields, _arrays(case))
+            for what, candidate in simpler(fields):
+                said = text(candidate)
+                if said in tried:
+                    continue
+                tried.add(said)
+                if time.monotonic() > until:
+                    return case, fields, steps, False
+                made = self.loaded(case, candidate)
+                if made is not None and self._keeps(made[0], wanted):
+                    case, fields = made
+                    steps.append(what)
+                    moved = True
+                    break
+        return case, fields, steps, True
+
+    def _keeps(self, case: Case, wanted: Signature) -> bool:
+        try:
+            return self.signature(case) == wanted
+        except (CaseFileError, WorkerStartError):
+            return False
+
+
+def _arrays(case: Case) -> dict[str, np.ndarray]:
+    return {one.name: array for one, array in zip(case.operands, case.arrays(), strict=True)}
+
+
+def _badness(row: Row) -> int:
+    return -1 if row.grade is None else GRADES.index(row.grade)
