@@ -29,8 +29,7 @@ from parity.engine.environment import Environment
 from parity.engine.equations import equations
 from parity.engine.workers import Workers
 from parity.explain.places import place
-from parity.program.rewriting import OPAQUE
-from parity.program.sites import Site
+from parity.program.sites import OPAQUE, Site
 from parity.worker.protocol import Failure, PathOutcome, References, digest
 
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from parity.program import jax_versions, source
 from parity.program.build import Program
-from parity.program.rewriting import OPAQUE
-from parity.program.sites import Address, Site, spelt
+from parity.program.sites import OPAQUE, Address, Site, spelt
 
 _SILENT = ("jax", "jaxlib", "numpy")
 """Packages, beside this one, whose lines say nothing of whose code an equation comes from."""

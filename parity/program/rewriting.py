@@ -20,10 +20,7 @@ from parity.dtypes import dtype
 from parity.program import jax_versions
 from parity.program.jax_versions import ClosedJaxpr, Jaxpr
 from parity.program.outputs import ProgramError
-from parity.program.sites import Address, address, barrier_bits, output, spelt
-
-OPAQUE = ("while", "shard_map")
-"""Primitives whose equations can have barriers but give no further outputs."""
+from parity.program.sites import OPAQUE, Address, address, barrier_bits, output, spelt
 
 
 @dataclass(frozen=True)
@@ -112,10 +109,10 @@ def _jaxpr(jaxpr: Jaxpr, asked: Rewriting, above: Address) -> tuple[Jaxpr, list[
     further: list[_Further] = []
     for number, eqn in enumerate(jaxpr.eqns):
         here = (*above, number)
-        eqn, found = _walked(eqn, asked, number, above)
-        if (number,) in asked.observed:
+        if (number,) in asked.observed:  # before it has the results of what it runs beside its own
             eqn, own = _kept(eqn, here)
             further += own
+        eqn, found = _walked(eqn, asked, number, above)
         further += found
         eqns += _held(eqn) if (number,) in asked.barriers else [eqn]
     return jaxpr.replace(eqns=eqns), further

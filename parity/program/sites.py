@@ -16,6 +16,9 @@ from parity.dtypes import DTYPES
 Address = tuple[int, ...]
 """Numbers of equations and, between two of them, of jaxprs."""
 
+OPAQUE = ("while", "shard_map")
+"""Primitives in which equations can have barriers but give no further outputs."""
+
 OBSERVED = "observed."
 """How the names of outputs begin that are intermediates."""
 

@@ -158,6 +158,14 @@ def test_an_equation_of_the_branch_that_is_not_taken_is_zero():
     assert any((v == np.asarray(X * 2, np.float32)).all() for v in values)
 
 
+def test_a_call_is_observed_beside_what_it_runs():
+    function, names = rewriting(lambda x: (called(x),), observed=["0", "0.0.1"])
+    outputs = dict(zip(names, function(X), strict=False))
+    assert list(outputs)[-2:] == ["observed.0", "observed.0.0.1"]
+    for name in ("observed.0", "observed.0.0.1"):
+        np.testing.assert_array_equal(outputs[name], called(X))
+
+
 def test_a_loop_that_may_end_at_any_time_is_observed_as_a_whole():
     (loop,) = [a for a, name in EQUATIONS.items() if name == "while"]
     function, _ = rewriting(everything, observed=[f"{loop}.1.0"])
