@@ -9,8 +9,11 @@ import pytest
 
 import parity
 from parity.engine.environment import Environment
+from parity.engine.equations import equations
 from parity.engine.workers import Workers
+from parity.explain.agreement import grades
 from parity.explain.barriers import NOT_A_ROUNDING, search
+from parity.explain.places import place
 
 CASES = Path(__file__).parents[2] / "cases"
 OLD = os.environ.get("PARITY_TEST_OLD_PYTHON")
@@ -69,6 +72,50 @@ def test_a_users_line(workers):
     text = (CASES / "roundings.py").read_text().splitlines()
     (line,) = [i for i, one in enumerate(text, 1) if "return (x * y)" in one]
     assert barrier.place == f"cases/roundings.py:{line} in product"
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Places of the convolutions whose results are cast to float32: the stem, ends of blocks."""
+    text = (CASES / "residual_cnn.py").read_text().splitlines()
+    (stem,) = [i for i, one in enumerate(text, 1) if "nn.Conv" in one and "(images)" in one]
+    (last,) = [i for i, one in enumerate(text, 1) if "nn.Conv" in one and "(y)" in one]
+    file, net = "cases/residual_cnn.py", "ResidualCNN"
+    return [
+        f"{file}:{stem} in {net}.__call__, in {net}/Conv_0",
+        *(f"{file}:{last} in Block.__call__, in {net}/Block_{n}/Conv_1" for n in range(3)),
+    ]
+
+
+@pytest.mark.full
+def test_a_residual_network_needs_a_barrier_for_each_result_that_is_added(workers, network):
+    found = search(workers, case_named("residual_cnn.yaml"), "jit", seconds=600)
+    assert [barrier.place for barrier in found.barriers] == network
+    assert {barrier.site.primitive for barrier in found.barriers} == {"conv_general_dilated"}
+    assert found.outputs == {"out": "identical"}
+    assert found.fewest == "each is needed"
+    assert found.minimal
+    assert found.verified
+
+
+def test_of_the_barriers_of_a_residual_network_none_can_be_left_out(workers, network):
+    """The short form: with those four it agrees, without any one of them it does not."""
+    case = case_named("residual_cnn.yaml")
+    sites = equations(workers, case)
+    convolutions = [site for site in sites if site.primitive == "conv_general_dilated"]
+    barriers = [site.address for site in convolutions if place(case, site) in network]
+    eager = workers.execute(case, ["eager"])
+
+    def grade(some):
+        changed = replace(case, program=replace(case.program, barriers=tuple(some)))
+        (outcome,) = workers.execute(changed, ["jit"], references=False).outcomes
+        return grades(case, outcome, eager.outcomes[0], eager.references)["out"]
+
+    assert (len(convolutions), len(barriers)) == (7, 4)
+    assert grade(barriers) == "identical"
+    for one in barriers:
+        rest = [other for other in barriers if other != one]
+        assert grade(rest) == "divergent"
 
 
 def test_a_path_that_agrees_needs_none(workers, founding):
