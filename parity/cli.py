@@ -20,6 +20,7 @@ from parity.commands.accept import accept
 from parity.commands.codes import FAULT, INTERRUPTED, NOTHING, OK, USAGE, complain
 from parity.commands.diff import diff
 from parity.commands.explain import explain
+from parity.commands.fuzz import fuzz
 from parity.commands.report import report
 from parity.commands.run import run
 from parity.commands.selection import exit_code, selected, selectors
@@ -86,6 +87,7 @@ commands.add_command(run)
 commands.add_command(show)
 commands.add_command(diff)
 commands.add_command(explain)
+commands.add_command(fuzz)
 commands.add_command(accept)
 commands.add_command(report)
 

@@ -13,9 +13,11 @@ from parity.errors import UserError
 if TYPE_CHECKING:
     _Choice = click.Choice[str]
     _Type = click.ParamType[int]
+    _Seconds = click.ParamType[float]
 else:  # click before 8.2 has no type arguments
-    _Choice, _Type = click.Choice, click.ParamType
+    _Choice, _Type, _Seconds = click.Choice, click.ParamType, click.ParamType
 
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -59,3 +61,26 @@ class Bytes(_Type):
                 hint="such as 512M or 8G",
             )
         return int(float(found[1]) * 2 ** _UNITS[found[2].upper()])
+
+
+class Duration(_Seconds):
+    """A number of seconds, also as `30s`, `10m` or `1h`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds.
+
+        Raises:
+            UserError: it is no positive duration.
+        """
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([smh]?)", str(value))
+        if found is None or not float(found[1]) > 0:
+            raise UserError(
+                f"wrong {_option(param)} (got {value}; allowed a positive number of seconds, "
+                "also with s, m or h)",
+                hint="such as 30s or 10m",
+            )
+        return float(found[1]) * _SECONDS[found[2]]

@@ -16,9 +16,13 @@ from parity.compare.rows import Row, compare_case
 from parity.engine.environment import Environment
 from parity.engine.workers import Workers
 from parity.errors import CaseFileError, WorkerStartError
-from parity.explain.attribution import ASKED, attribute
+from parity.explain.attribution import ASKED, STRICT, attribute
 from parity.explain.simpler import Fields, listed, simpler
 from parity.report.html.resolved import document, text
+from parity.worker.protocol import PathOutcome, References
+
+_NODE = re.compile(r"^\{\{.*?\}\}\s*")
+"""Where TensorFlow says that something happened."""
 
 _PLACES = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"")
 
@@ -36,6 +40,11 @@ class Signature:
     outcome: str
     what: str
     why: str
+
+    @property
+    def said(self) -> str:
+        """The grade, or what happened instead."""
+        return self.what if self.outcome == "ok" else f"{self.outcome} at {self.what}"
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,8 @@ def reduce(
     *,
     against: str | None = None,
     seconds: float = 120.0,
+    name: str | None = None,
+    about: str | None = None,
 ) -> Reduction:
     """A case of smaller shapes, fewer attributes, simpler values and fewer steps.
 
@@ -90,6 +101,8 @@ def reduce(
         environment: this interpreter's if None.
         against: from which; the baseline if None.
         seconds: after which no new run begins.
+        name: of the reduced case; that of the case and `_reduced` if None.
+        about: the sentence that says what it guards.
 
     Raises:
         WorkerStartError: the environment cannot execute anything.
@@ -106,7 +119,9 @@ def reduce(
     if first is None or it.signature(first[0]) != wanted:
         return replace(found, missing="its case file alone does not say it")
     smaller, fields, steps, finished = it.reduced(*first, wanted, begin + seconds)
-    fields = _described(fields, case, path, wanted)
+    fields |= _expectation(path, against, wanted)
+    fields["name"] = name or f"{case.name}_reduced"
+    fields["about"] = about or f"Reduced from {case.id}: {path} is {wanted.said}."
     again = it.loaded(case, fields)
     return replace(
         found,
@@ -141,17 +156,46 @@ def _name(path: Any) -> str:
     return name
 
 
-def _described(fields: Fields, case: Case, path: str, wanted: Signature) -> Fields:
-    """With a name, a sentence and the expectation."""
+def _expectation(path: str, against: str, wanted: Signature) -> Fields:
+    """The field that expects what was found."""
+    because = wanted.why or wanted.said
+    if wanted.why == STRICT:
+        because = f"it is what is declared, which {against} is not"
     grade = {"grade": wanted.what} if wanted.outcome == "ok" else {"outcome": wanted.outcome}
-    because = wanted.why or wanted.what
-    about = f"Reduced from {case.id}: {path} is {wanted.what or wanted.outcome}."
-    expect = [{"path": path, **grade, "because": because}]
-    return {**fields, "name": f"{case.name}_reduced", "about": about, "expect": expect}
+    return {"expect": [{"path": path, **grade, "because": because}]}
 
 
 def _elements(case: Case) -> int:
     return sum(int(np.prod(operand.shape, dtype=int)) for operand in case.operands)
+
+
+def signature(
+    case: Case, baseline: PathOutcome, outcome: PathOutcome, references: References
+) -> Signature:
+    """In what way a path differs from another one.
+
+    Args:
+        case: whose paths they are.
+        baseline: what the other one made of it.
+        outcome: what the path did.
+        references: of the case, with `attribution.ASKED`.
+    """
+    if baseline.failure is not None:
+        return Signature("no baseline", "", "")
+    if outcome.failure is not None:
+        failure = outcome.failure
+        said = _PLACES.sub("…", _NODE.sub("", failure.message.split("\n")[0]))
+        return Signature(failure.outcome, f"{failure.stage} {failure.type}".strip(), said)
+    judged = replace(case, baseline=baseline.path, tolerance=None)
+    rows = compare_case(judged, [baseline, outcome], references)
+    own = [row for row in rows if row.path == outcome.path]
+    worst = max(own, key=_badness, default=None)
+    if worst is None or worst.grade in (None, "identical"):
+        return Signature("ok", "identical", "")
+    outputs = {name: of for name, of in outcome.outputs.items() if name == worst.output}
+    told = attribute(case, replace(outcome, outputs=outputs), references)
+    why = next((one.model or _PLACES.sub("…", one.name) for one in told), "")
+    return Signature("ok", worst.grade or "", why)
 
 
 @dataclass
@@ -178,25 +222,8 @@ class _Reducing:
         self.runs += 1
         names = [self.against, self.path]
         execution = self.workers.execute(case, names, self.environment, models=ASKED)
-        judged = replace(case, baseline=self.against, tolerance=None)
-        rows = compare_case(judged, execution.outcomes, execution.references)
-        own = [row for row in rows if row.path == self.path]
-        if execution.outcomes[0].failure is not None:
-            return Signature("no baseline", "", "")
-        failure = execution.outcomes[1].failure
-        if failure is not None:
-            said = _PLACES.sub("…", failure.message.split("\n")[0])
-            return Signature(failure.outcome, f"{failure.stage} {failure.type}".strip(), said)
-        worst = max(own, key=_badness, default=None)
-        if worst is None or worst.grade in (None, "identical"):
-            return Signature("ok", "identical", "")
-        outcome = execution.outcomes[1]
-        outputs = (
-            {worst.output: outcome.outputs[worst.output]} if worst.output in outcome.outputs else {}
-        )
-        told = attribute(case, replace(outcome, outputs=outputs), execution.references)
-        why = next((one.model or _PLACES.sub("…", one.name) for one in told), "")
-        return Signature("ok", worst.grade or "", why)
+        baseline, outcome = execution.outcomes
+        return signature(case, baseline, outcome, execution.references)
 
     def reduced(
         self, case: Case, fields: Fields, wanted: Signature, until: float

@@ -1,0 +1,1 @@
+"""Random cases of an op, on which paths disagree: found, grouped and reduced."""
