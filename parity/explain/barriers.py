@@ -147,6 +147,13 @@ def is_candidate(site: Site) -> bool:
     return any(_bits(name) < _NARROW for name in site.dtypes)
 
 
+def barrier(case: Case, site: Site) -> Barrier:
+    """The barrier that keeps the rounding of a narrow result of an equation."""
+    bits = next(bits for name in site.dtypes if (bits := barrier_bits(name)) is not None)
+    edit = f"lax.reduce_precision(x, exponent_bits={bits[0]}, mantissa_bits={bits[1]})"
+    return Barrier(site, place(case, site), edit)
+
+
 def _bits(name: str) -> int:
     bits = barrier_bits(name)
     return _NARROW if bits is None else bits[1] + 1
@@ -191,7 +198,7 @@ class _Search:
             return replace(found, unrestored=left, missing=NOT_A_ROUNDING)
         kept, minimal, fewest = self._smallest()
         by_address = {site.address: site for site in self.sites}
-        barriers = [self._barrier(by_address[one]) for one in self.candidates if one in kept]
+        barriers = [barrier(self.case, by_address[one]) for one in self.candidates if one in kept]
         return replace(
             found,
             barriers=tuple(barriers),
@@ -279,11 +286,6 @@ class _Search:
         if outcome.failure is not None:
             self._failure = outcome.failure.message or outcome.outcome
         return grades(self.case, outcome, self.baseline, self.references)
-
-    def _barrier(self, site: Site) -> Barrier:
-        bits = next(bits for name in site.dtypes if (bits := barrier_bits(name)) is not None)
-        edit = f"lax.reduce_precision(x, exponent_bits={bits[0]}, mantissa_bits={bits[1]})"
-        return Barrier(site, place(self.case, site), edit)
 
     def verified(self, found: BarrierSearch) -> bool:
         """Whether a worker that has run nothing else gives the same."""

@@ -9,7 +9,7 @@ its result was not rounded, or not computed so, until somebody looked.
 
 A rounding that is dropped therefore shows not in the equation that declares it but in the first one
 after it that has the digits to show it: of a convolution in bfloat16 that is cast to float32, in
-the cast.
+the cast. Which roundings were dropped there is asked with barriers (`origin`).
 """
 
 from __future__ import annotations
@@ -19,80 +19,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from parity.casefile.case import Case
-from parity.compare.metrics import comparable, measure
-from parity.compare.standing import standing
 from parity.dtypes import DTYPES
 from parity.engine.environment import Environment
 from parity.engine.equations import equations
 from parity.engine.workers import Workers
+from parity.explain.origin import Origin, origin
 from parity.explain.places import place
+from parity.explain.steps import Step, Total, apart, error
 from parity.program.sites import OPAQUE, Site
 from parity.worker.protocol import Failure, PathOutcome, References, digest
-
-
-@dataclass(frozen=True)
-class Error:
-    """How far an array is from what it ought to be.
-
-    Attributes:
-        outside: elements outside the interval of `strict`; None where there is none.
-        faithful: whether it is what was declared, all elements together.
-        rms_rel: relative rms distance from f64; None where it cannot be measured.
-    """
-
-    outside: int | None = None
-    faithful: bool | None = None
-    rms_rel: float | None = None
-
-
-@dataclass(frozen=True)
-class Step:
-    """One result of one equation.
-
-    Attributes:
-        site: the equation.
-        output: the result's name.
-        dtype: of it.
-        place: the line of code of the equation.
-        path: its error on the path.
-        against: its error on the path it is compared with.
-        apart: relative rms distance of the two; None where it cannot be measured.
-        disturbed: whether observing it alone changes the outputs of the program on the path.
-    """
-
-    site: Site
-    output: str
-    dtype: str
-    place: str
-    path: Error
-    against: Error
-    apart: float | None
-    disturbed: bool = False
-
-    @property
-    def leaves(self) -> bool:
-        """Whether the path alone is outside what was declared."""
-        return self.path.faithful is False and self.against.faithful is True
-
-
-@dataclass(frozen=True)
-class Total:
-    """One output of the program, nothing being observed.
-
-    Attributes:
-        output: its name.
-        path: its error on the path.
-        against: its error on the other one.
-        apart: relative rms distance of the two; None where it cannot be measured.
-    """
-
-    output: str
-    path: Error
-    against: Error
-    apart: float | None
 
 
 @dataclass(frozen=True)
@@ -104,6 +40,8 @@ class Localisation:
         against: the path that it is compared with.
         totals: of each output of the program.
         steps: of each observed result, in the order of the program.
+        origin: the roundings that, kept, bring the first of `steps` that leaves what was declared
+            back, or the first output if no step does; None if nothing leaves it on the path alone.
         left_out: addresses of equations that were not observed, for want of time, for their size,
             or because they cannot be.
         failures: by address, why a path that observes an equation gives nothing.
@@ -116,6 +54,7 @@ class Localisation:
     against: str
     totals: tuple[Total, ...] = ()
     steps: tuple[Step, ...] = ()
+    origin: Origin | None = None
     left_out: tuple[str, ...] = ()
     failures: Mapping[str, str] | None = None
     runs: int = 0
@@ -225,7 +164,7 @@ class _Localisation:
             self._batch(batch, steps, failures)
         inner = [site for site in sites if not site.runs or site.primitive in OPAQUE]
         left = [s.address for s in inner if s.address not in steps and s.address not in failures]
-        return replace(
+        found = replace(
             found,
             totals=tuple(totals),
             steps=tuple(step for site in wanted for step in steps.get(site.address, ())),
@@ -233,6 +172,17 @@ class _Localisation:
             failures=failures,
             runs=self.runs,
         )
+        return self._with_origin(found, sites)
+
+    def _with_origin(self, found: Localisation, sites: Sequence[Site]) -> Localisation:
+        left = found.first or next((total for total in found.totals if total.leaves), None)
+        if left is None:
+            return found
+        arises = origin(
+            self.workers, self.case, self.path, self.environment, sites,
+            output=left.output, seen=found.first.site if found.first else None, until=self.until,
+        )  # fmt: skip
+        return replace(found, origin=arises, runs=found.runs + arises.runs)
 
     def _batch(
         self, batch: Sequence[Site], steps: dict[str, list[Step]], failures: dict[str, str]
@@ -290,17 +240,17 @@ class _Localisation:
             name,
             got.dtype.name,
             place(self.case, site),
-            _error(got, name, references),
-            _error(want, name, references),
-            _apart(got, want),
+            error(got, name, references),
+            error(want, name, references),
+            apart(got, want),
             disturbed,
         )
 
     def _total(self, name: str, references: References) -> Total:
         got = self.plain[self.path].outputs[name]
         want = self.plain[self.against].outputs.get(name)
-        errors = _error(got, name, references), _error(want, name, references)
-        return Total(name, *errors, _apart(got, want))
+        errors = error(got, name, references), error(want, name, references)
+        return Total(name, *errors, apart(got, want))
 
 
 def _size(site: Site) -> int:
@@ -319,22 +269,3 @@ def _batches(sites: Sequence[Site], together: int, elements: int) -> Iterator[li
         held += _size(site)
     if batch:
         yield batch
-
-
-def _error(got: np.ndarray | None, name: str, references: References) -> Error:
-    ideal = references.f64.get(name)
-    if got is None or ideal is None:
-        return Error()
-    own = standing(got, name, references)
-    rms = None
-    if comparable(got, ideal.point):
-        rms = measure(got, ideal.point, exclude=references.unspecified.get(name)).rms_rel
-    if own is None:
-        return Error(rms_rel=rms)
-    return Error(int(np.count_nonzero(~own.inside)), own.faithful, rms)
-
-
-def _apart(got: np.ndarray, want: np.ndarray | None) -> float | None:
-    if want is None or not comparable(got, want):
-        return None
-    return measure(got, want).rms_rel

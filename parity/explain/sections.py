@@ -9,7 +9,8 @@ from parity.explain.attribution import STRICT, Attribution
 from parity.explain.barriers import BarrierSearch
 from parity.explain.controls import NO_EFFECT, UNKNOWN, ControlRun, Controls
 from parity.explain.explanation import Explanation
-from parity.explain.localisation import Error, Localisation, Step
+from parity.explain.localisation import Localisation
+from parity.explain.steps import Error, Step
 from parity.report.numbers import metric, plural
 
 NAMED = 2
@@ -219,6 +220,7 @@ def _localisation(found: Localisation | None) -> Section | None:
         lines.append(f"{total.output} (relative rms error): {', '.join(filter(None, parts))}")
     if found.steps:
         lines += _first(found)
+    lines += _origin(found)
     if found.disturbed:
         places = ", ".join(dict.fromkeys(step.site.address for step in found.disturbed))
         lines.append(f"observing these equations changes the outputs: {places}")
@@ -246,19 +248,19 @@ def _first(found: Localisation) -> list[str]:
             return [f"both leave what is declared, first at {both[0].place}"]
         return ["no result that was observed leaves what is declared"]
     line = f"leaves what is declared at {first.place} ({first.site.primitive} to {first.dtype})"
-    narrow = _narrow_before(found, first)
-    if narrow is not None:
-        line += f"; the last {narrow.dtype} result before it: {narrow.place}"
     return [f"{found.path} {line}"]
 
 
-def _narrow_before(found: Localisation, first: Step) -> Step | None:
-    """The last result before of fewer bits: the one whose rounding may be dropped."""
-    from parity.dtypes import DTYPES
-
-    before = found.steps[: found.steps.index(first)]
-    bits = DTYPES[first.dtype].bits
-    return next((step for step in reversed(before) if DTYPES[step.dtype].bits < bits), None)
+def _origin(found: Localisation) -> list[str]:
+    """Which roundings, kept, bring back what leaves."""
+    arises = found.origin
+    if arises is None:
+        return []
+    what = "it" if found.first is not None else "the output"
+    if not arises.roundings:
+        return [arises.missing]
+    places = ", ".join(dict.fromkeys(one.place for one in arises.roundings))
+    return [f"keeping {plural(len(arises.roundings), 'rounding')} brings {what} back: {places}"]
 
 
 def _step(step: Step, first: Step | None) -> tuple[str, ...]:

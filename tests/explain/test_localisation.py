@@ -16,6 +16,29 @@ from parity.worker.protocol import Enclosure, PathOutcome, References
 CASES = Path(__file__).parents[2] / "cases"
 
 
+PLANTED = """\
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def model(x):
+    y = jnp.abs(x) + 1
+    with jax.named_scope("narrow"):
+        y = y.astype(jnp.bfloat16)
+        y = -y * y
+    y = y.astype(jnp.float32)
+    return jnp.maximum(y, x)
+
+
+def looped(x):
+    def step(carry, row):
+        return carry, (row * row).astype(jnp.float32)
+
+    return lax.scan(step, x[0], x.astype(jnp.bfloat16))[1]
+"""
+
+
 @pytest.fixture(scope="module")
 def workers():
     with Workers() as running:
@@ -42,6 +65,10 @@ def test_the_founding_case_leaves_where_the_product_is_cast(workers, founding):
     ]
     assert found.first is found.steps[3]
     assert found.first.path.outside == 2
+    (rounding,) = found.origin.roundings  # whoever observes the product gets it rounded
+    assert rounding.site == found.steps[2].site
+    assert rounding.place.startswith("the convolution (op of cases/conv_bf16.yaml:")
+    assert found.origin.minimal
     assert found.disturbed == ()
     (total,) = found.totals
     exact = np.array(
@@ -58,7 +85,7 @@ def test_the_founding_case_leaves_where_the_product_is_cast(workers, founding):
 
 def test_a_path_that_agrees_leaves_nowhere(workers, founding):
     found = localise(workers, founding, "jax2tf-nonnative")
-    assert found.first is None
+    assert (found.first, found.origin) == (None, None)
     assert all(step.apart == 0 for step in found.steps)
 
 
@@ -68,6 +95,11 @@ def test_a_network_leaves_at_its_stem_and_the_blocks_add_to_it(workers):
     line = (CASES / "residual_cnn.py").read_text().splitlines()[found.first.site.line - 1]
     assert "x.astype(jnp.float32)" in line
     assert found.first.place.startswith("cases/residual_cnn.py:")
+    (rounding,) = found.origin.roundings
+    assert (rounding.site.primitive, rounding.site.module) == (
+        "conv_general_dilated",
+        "ResidualCNN/Conv_0",
+    )
     convolutions = [s for s in found.steps if s.site.primitive == "conv_general_dilated"]
     assert len(convolutions) == 7
     sums = [step for step in found.steps if step.site.primitive == "add"]
@@ -80,7 +112,7 @@ def test_a_network_leaves_at_its_stem_and_the_blocks_add_to_it(workers):
 def test_fewer_at_a_time_says_the_same(workers, founding):
     together = localise(workers, founding, "jit")
     apart = localise(workers, founding, "jit", together=1)
-    assert apart.runs == 5
+    assert apart.runs - together.runs == 4
     assert apart.steps == together.steps
 
 
@@ -90,6 +122,71 @@ def test_a_fused_product_leaves_nothing_declared(workers):
     assert found.totals[0].path.faithful
     assert found.steps
     assert found.first is None
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """Cases of the functions of `PLANTED`, of one operand x."""
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "planted.py").write_text(PLANTED)
+
+    def case(function):
+        file = tmp_path / f"{function}.yaml"
+        file.write_text(
+            f"about: A planted fault.\nprogram:\n  callable: planted:{function}\n"
+            "operands:\n  x: {shape: [4, 16], dtype: float32, draw: normal}\n"
+        )
+        return parity.load(file).cases[0]
+
+    return case
+
+
+def line_of(part):
+    (line,) = [n for n, one in enumerate(PLANTED.splitlines(), 1) if part in one]
+    return line
+
+
+def test_a_rounding_that_is_dropped_amid_a_program(workers, planted):
+    found = localise(workers, planted("model"), "jit")
+    (rounding,) = found.origin.roundings
+    assert rounding.place == f"planted.py:{line_of('-y * y')} in model, in narrow"
+    assert rounding.site.primitive == "mul"
+    assert found.first.place == f"planted.py:{line_of('y.astype(jnp.float32)')} in model"
+    before = found.steps[: found.steps.index(found.first)]
+    assert len(before) >= 4
+    assert all(step.path.faithful for step in before)
+
+
+def test_a_loop_is_compiled_as_a_whole_op_by_op_too(workers, planted):
+    """So both paths drop the rounding in it, and neither leaves what the other keeps."""
+    found = localise(workers, planted("looped"), "jit")
+    assert (found.first, found.origin) == (None, None)
+    (cast,) = [s for s in found.steps if s.site.within == ("scan",) and s.dtype == "float32"]
+    assert cast.place == f"planted.py:{line_of('row * row')} in looped.step"
+    assert 0 < cast.path.outside == cast.against.outside <= 64  # of all steps of the loop
+    assert not cast.against.faithful
+
+
+@pytest.mark.usefixtures("fake_paths")
+def test_operands_that_are_rounded_are_no_dropped_rounding():
+    with Workers() as workers:
+        found = localise(workers, case_named("dot_rows.yaml"), "fake-bf16-operands")
+    assert found.first is found.steps[0]
+    assert found.first.site.primitive == "dot_general"
+    assert found.origin.roundings == ()
+    assert found.origin.missing == "no result before it is narrower than float32"
+
+
+@pytest.mark.usefixtures("fake_paths")
+def test_where_every_observation_disturbs_the_output_alone_is_asked(founding):
+    with Workers() as workers:
+        found = localise(workers, founding, "fake-watched")
+    assert found.disturbed == found.steps
+    assert len(found.steps) == 5
+    assert found.first is None  # what is observed is rounded
+    (total,) = found.totals
+    assert total.leaves
+    assert [one.site.primitive for one in found.origin.roundings] == ["conv_general_dilated"]
 
 
 def test_no_time_and_no_room(workers, founding):
