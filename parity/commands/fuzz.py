@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.text import Text
 
 from parity.casefile.problem import did_you_mean
 from parity.commands.codes import FINDING, OK
@@ -19,6 +18,8 @@ from parity.config import load_config
 from parity.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from parity.fuzzing.campaign import Campaign
 
 FORMATS = ("table", "json")
@@ -155,6 +156,8 @@ def _rendered(found: Campaign, kind: str) -> Iterator[str]:
 
 
 def _table(found: Campaign, width: int | None) -> Iterator[Text]:
+    from rich.text import Text
+
     from parity.report.columns import Column, layout
     from parity.report.numbers import plural
 
