@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from parity import paths as registry
 from parity.casefile.case import Case
 from parity.compare.delivered import SLACK
 from parity.compare.elementwise import same_bits
@@ -64,9 +65,27 @@ def words(
     lines += [f"{path}: {what}" for path, what in idle.items()]
     moved = {r.path: r.evidence["collectives"] for r in rows if "collectives" in r.evidence}
     lines += [f"{path}: compiled with {what}" for path, what in moved.items()]
+    lines += _beside_strict(case, rows)
     lines += _gradient_dtypes(case, rows)
     lines += [f"{path}: dots {dots}" for path, dots in _mixed(rows).items()]
     return (*lines, *filter(None, map(_precision, rows)))
+
+
+def _beside_strict(case: Case, rows: Sequence[Row]) -> list[str]:
+    """How the outputs of paths that are references stand to `strict`, where bits differ."""
+    lines = []
+    for row in rows:
+        variant = case.variants.get(row.path)
+        path = variant.path if variant else row.path
+        if path in registry.references() and row.strict is not None and row.strict.differing:
+            count = f"{row.strict.differing} of {row.count} elements"
+            inside = "inside" if row.faithful else "outside"
+            output = f" ({row.output})" if row.output != "out" else ""
+            lines.append(
+                f"{row.path}{output}: a reference of its own; other bits than strict in {count}, "
+                f"{inside} its interval"
+            )
+    return lines
 
 
 def _gradient_dtypes(case: Case, rows: Sequence[Row]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from parity import paths as registry
 from parity.casefile.case import Case
 from parity.casefile.exactness import exact_until
 from parity.compare.expect import judge
@@ -123,7 +124,8 @@ def _is_repeatable(outcome: PathOutcome) -> bool:
 def _compare(task: Task, execution: Execution) -> CaseResult:
     """Measure and grade what was executed; rows for the wanted paths alone."""
     begin = time.perf_counter()
-    case, outcomes, references = task.case, execution.outcomes, execution.references
+    case, references = task.case, execution.references
+    outcomes = sorted(execution.outcomes, key=lambda one: _is_reference(case, one.path))
     rows = tuple(
         replace(
             row,
@@ -149,6 +151,12 @@ def _compare(task: Task, execution: Execution) -> CaseResult:
         result,
         rows=tuple(replace(row, timings={**row.timings, "compare": seconds}) for row in rows),
     )
+
+
+def _is_reference(case: Case, path: str) -> bool:
+    """Whether a path is a reference, which stands last: beside those of our own."""
+    variant = case.variants.get(path)
+    return (variant.path if variant else path) in registry.references()
 
 
 def _programs(outcomes: Iterable[PathOutcome]) -> dict[str, bytes]:

@@ -64,6 +64,7 @@ class Attribution:
             no operands rule them out, and nothing asks for them.
         distinctions: what was generated to tell models apart, and what the path did there.
         structure: what relates the output to the right one where the error is near 1, best first.
+        elements: of the output.
         rms_rel: relative rms error against f64, None where it cannot be measured.
         no_effect: what the path accepted without any effect, "" for nothing.
         missing: why there is no attribution, "" if there is.
@@ -78,6 +79,7 @@ class Attribution:
     wider: tuple[str, ...] = ()
     distinctions: tuple[Distinction, ...] = ()
     structure: tuple[Hypothesis, ...] = ()
+    elements: int = 0
     rms_rel: float | None = None
     no_effect: str = ""
     missing: str = ""
@@ -178,7 +180,7 @@ class _Attributing:
 
     def output(self, name: str) -> Attribution:
         got = self.outcome.outputs[name]
-        found = Attribution(self.outcome.path, name)
+        found = Attribution(self.outcome.path, name, elements=got.size)
         ideal = self.references.f64.get(name)
         own = standing(got, name, self.references)
         if ideal is None:

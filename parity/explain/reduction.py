@@ -16,10 +16,15 @@ from parity.compare.rows import Row, compare_case
 from parity.engine.environment import Environment
 from parity.engine.workers import Workers
 from parity.errors import CaseFileError, WorkerStartError
-from parity.explain.attribution import ASKED, STRICT, attribute
+from parity.explain.attribution import ASKED, STRICT, Attribution, attribute
 from parity.explain.simpler import Fields, listed, simpler
+from parity.explain.structure import BITS
 from parity.report.html.resolved import document, text
 from parity.worker.protocol import PathOutcome, References
+
+_NO_CHANCE = 1e-6
+_FEWEST = 8
+"""A relation to the right result counts if it holds so exactly, in so many elements."""
 
 _NODE = re.compile(r"^\{\{.*?\}\}\s*")
 """Where TensorFlow says that something happened."""
@@ -194,8 +199,20 @@ def signature(
         return Signature("ok", "identical", "")
     outputs = {name: of for name, of in outcome.outputs.items() if name == worst.output}
     told = attribute(case, replace(outcome, outputs=outputs), references)
-    why = next((one.model or _PLACES.sub("…", one.name) for one in told), "")
-    return Signature("ok", worst.grade or "", why)
+    return Signature("ok", worst.grade or "", next(map(_why, told), ""))
+
+
+def _why(told: Attribution) -> str:
+    """The model, or what relates an output to the right one, if that is no chance.
+
+    Of a few elements much can be said that is true of them by chance, but for their bits.
+    """
+    if told.model or not told.structure:
+        return told.model
+    best = told.structure[0]
+    exact = best.covers == 1 and best.residual <= _NO_CHANCE
+    enough = told.elements >= _FEWEST or best.name.startswith(BITS)
+    return _PLACES.sub("…", best.name) if exact and enough else ""
 
 
 @dataclass

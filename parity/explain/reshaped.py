@@ -12,6 +12,9 @@ from parity.explain.laboratory import Arrays
 from parity.program.spec import ProgramSpec
 
 _AXES = 5
+_SHIFTED = 4
+"""An output of more axes is not looked at along them."""
+
 _SLICES = 256
 """Slices along an axis of which each is compared with each."""
 _NEAR = 0.05
@@ -92,7 +95,9 @@ def _constant(got: np.ndarray, want: np.ndarray) -> Iterator[Candidate]:
 
 def _shifted(want: np.ndarray, axes: list[int]) -> Iterator[Candidate]:
     """By one along up to three axes; what comes in at the edge is left out."""
-    for steps in itertools.product((-1, 0, 1), repeat=len(axes) if len(axes) <= 4 else 0):
+    if len(axes) > _SHIFTED:
+        return
+    for steps in itertools.product((-1, 0, 1), repeat=len(axes)):
         along = [(axis, step) for axis, step in zip(axes, steps, strict=True) if step]
         if not along or len(along) > 3 or any(want.shape[axis] < 3 for axis, _ in along):
             continue

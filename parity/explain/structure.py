@@ -21,8 +21,14 @@ from parity.explain.respecified import changes
 from parity.program.spec import ProgramSpec
 from parity.worker.protocol import References
 
+BITS = "bits of"
+"""How the names of hypotheses begin that speak of each element's bits."""
+
 _REMAINS = 0.1
 """Share of the error that a hypothesis may leave."""
+
+_EXACT = 2.0**53
+"""Below it float64 holds every integer."""
 
 _SMALL = 0.05
 """Relative rms error that it may leave at most."""
@@ -93,15 +99,17 @@ def _reinterpreted(got: np.ndarray, want: np.ndarray) -> Iterator[Hypothesis]:
         return
     width = 8 * got.dtype.itemsize
     if dtype_of(got.dtype).kind == "float" and (want == np.trunc(want)).all() and width > 8:
-        if (np.abs(want) >= 2.0 ** (width - 1)).any() or not (want != 0).any():
+        if (np.abs(want) >= _EXACT).any() or not (want != 0).any():
             return
-        bits = want.astype(f"int{width}").view(got.dtype)
-        name = f"bits of an int{width} read as {got.dtype.name}"
-        meaning = "The integer result is right, its bits are taken for a float's."
+        wraps = (np.abs(want) >= 2.0 ** (width - 1)).any()
+        bits = want.astype(np.int64).astype(f"int{width}").view(got.dtype)
+        name = f"{BITS} an int{width} read as {got.dtype.name}"
+        right = "has wrapped" if wraps else "is right"
+        meaning = f"The integer result {right}, its bits are taken for a float's."
     elif dtype_of(got.dtype).is_integer and width in (16, 32, 64):
         with np.errstate(over="ignore"):
             bits = want.astype(f"float{width}").view(got.dtype)
-        name = f"bits of a float{width} read as {got.dtype.name}"
+        name = f"{BITS} a float{width} read as {got.dtype.name}"
         meaning = "The floating result is right, its bits are taken for an integer's."
     else:
         return

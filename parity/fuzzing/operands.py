@@ -35,10 +35,11 @@ def precisions() -> st.SearchStrategy[Any]:
     return st.one_of(st.none(), st.none(), st.none(), one, st.lists(one, min_size=2, max_size=2))
 
 
-def preferred() -> st.SearchStrategy[str | None]:
-    """A `preferred_element_type`, most often none."""
-    named = st.sampled_from(["float32", "float64", "bfloat16", "int32", "int64", "complex64"])
-    return st.one_of(st.none(), st.none(), named)
+def preferred(dtype: str) -> st.SearchStrategy[str | None]:
+    """A `preferred_element_type` for operands of a dtype, most often none."""
+    wider = ["float32", "float64", "bfloat16", "int32", "int64", "complex64"]
+    kinds = [st.none(), st.sampled_from(wider)]
+    return st.one_of(kinds if DTYPES[dtype].is_integer else [st.none(), *kinds])
 
 
 @st.composite
@@ -79,7 +80,8 @@ def _drawn(kind: DType) -> st.SearchStrategy[Fields]:
     if not kind.is_inexact:
         least = 0 if kind.kind == "uint" else 1
         most = 2 ** min(kind.bits - least, 31) - 1
-        spans = st.sampled_from([1, min(4, most), most // 2, most])
+        few = min(4, most)
+        spans = st.sampled_from([1, few, few, few, most // 2, most])
         low = (lambda high: -high) if least else (lambda high: 0)
         return spans.map(lambda high: {"draw": "integers", "low": low(high), "high": high})
     plain = [{"draw": name} for name in ("normal", "normal", "uniform", "integers", "cancellation")]

@@ -158,11 +158,14 @@ class Path:
             ignored would be a lie.
         runtimes: whose switches it obeys (`explain.switches`): "jax", "xla", "tensorflow",
             "onnxruntime", "litert"; none if it has none that are known.
+        reference: whether it is one, of another making than parity's own: its rows stand beside
+            those of `strict`.
     """
 
     name: str
     options: Mapping[str, Sequence[Any]] = {}
     runtimes: tuple[str, ...] = ()
+    reference = False
 
     def unsupported(self) -> str | None:
         """Why this environment lacks the path, with the version that removed it; None if it runs.
@@ -271,6 +274,11 @@ def names() -> tuple[str, ...]:
 def options() -> Mapping[str, Mapping[str, Sequence[Any]] | None]:
     """By path, the options that it takes; None for one of another distribution."""
     return {n: of.options if isinstance(of, type) else None for n, of in _registry().items()}
+
+
+def references() -> frozenset[str]:
+    """The paths that are references."""
+    return frozenset(n for n, of in _registry().items() if isinstance(of, type) and of.reference)
 
 
 @cache

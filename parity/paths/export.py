@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from parity.dtypes import dtype
 from parity.paths import Exported, Probe, check_polymorphic
 
 if TYPE_CHECKING:
@@ -42,14 +43,11 @@ class Export(Exported):
         import jax
         from jax import export
 
-        from parity.worker.evidence import canonical_stablehlo
-
         with probe.stage("lower"):
             inputs = _specifications(program, probe.polymorphic_shapes(program))
             exported = export.export(jax.jit(program.function), platforms=["cpu"])(*inputs)
         with probe.stage("save"):
             (folder / _FILE).write_bytes(exported.serialize())
-        probe.compiled("stablehlo", canonical_stablehlo(exported.mlir_module()))
 
     def prepare(self) -> None:
         """See `Exported.prepare`."""
@@ -84,11 +82,16 @@ def _specifications(program: Program, symbolic: Sequence[str | None]) -> Sequenc
     Raises:
         PathProofError: shapes are to be polymorphic and none is.
     """
+    import jax
     from jax import export
 
+    declared = [
+        jax.ShapeDtypeStruct(one.shape, jax.dtypes.canonicalize_dtype(dtype(one.dtype).numpy()))
+        for one in program.inputs
+    ]
     if not any(symbolic):
-        return program.traced
-    found: Sequence[Any] = export.symbolic_args_specs(program.traced, symbolic)
+        return declared
+    found: Sequence[Any] = export.symbolic_args_specs(declared, symbolic)
     check_polymorphic(
         symbolic, fixed=all(isinstance(size, int) for one in found for size in one.shape)
     )

@@ -37,6 +37,7 @@ class StableHLO(Path):
     """
 
     name = "stablehlo"
+    reference = True
 
     def run(
         self, program: Program, inputs: Sequence[np.ndarray], probe: Probe

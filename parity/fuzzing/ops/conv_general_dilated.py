@@ -24,7 +24,10 @@ def cases(draw: st.DrawFn) -> Fields:
     else:
         attributes["dimension_numbers"] = layout
     dtype = draw(dtypes())
-    attributes |= {"precision": draw(precisions()), "preferred_element_type": draw(preferred())}
+    attributes |= {
+        "precision": draw(precisions()),
+        "preferred_element_type": draw(preferred(dtype)),
+    }
     shapes = [[of[letter] for letter in spec] for of, spec in zip(sizes, layout, strict=False)]
     fields = {
         "op": "conv_general_dilated",

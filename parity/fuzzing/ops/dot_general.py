@@ -28,7 +28,7 @@ def cases(draw: st.DrawFn) -> Fields:
     attributes = {
         "dimension_numbers": [[left, right], [left_batch, right_batch]],
         "precision": draw(precisions()),
-        "preferred_element_type": draw(preferred()),
+        "preferred_element_type": draw(preferred(dtype)),
     }
     fields = {
         "op": "dot_general",
