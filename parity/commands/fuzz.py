@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from parity.casefile.problem import did_you_mean
-from parity.commands.codes import FINDING, OK
+from parity.commands.codes import FINDING, INTERRUPTED, OK
 from parity.commands.stdout import shape, split, write
 from parity.commands.values import Choice, Duration
 from parity.config import load_config
@@ -20,9 +20,12 @@ from parity.errors import UserError
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from parity.fuzzing.campaign import Campaign
+    from parity.fuzzing.groups import Campaign
 
 FORMATS = ("table", "json")
+_OFTEN = 30.0
+"""Seconds after which there is word of a campaign that finds nothing new."""
+
 PATHS = "eager,jit,jax2tf-native,jax2tf-nonnative"
 
 
@@ -37,7 +40,11 @@ PATHS = "eager,jit,jax2tf-native,jax2tf-nonnative"
 @click.option("--seed", type=int, default=0, help="Another one gives other cases [0].")
 @click.option("--examples", type=int, metavar="N", help="Make at most so many cases.")
 @click.option(
-    "-o", "--output", metavar="DIR", help="A new folder for the case files [fuzz-OP-SEED]."
+    "-o",
+    "--out",
+    "output",
+    metavar="DIR",
+    help="A new folder for the case files [fuzz-OP-SEED].",
 )
 @click.option(
     "--python", metavar="INTERPRETER", help="Python of the environment under test [this one]."
@@ -62,7 +69,8 @@ def fuzz(
     Random cases of an op are run on all paths. Those that disagree are grouped by path, grade and
     cause; of each group one is reduced and written as a case file, at once.
 
-    Exits with 1 if something was found. Needs the extra fuzz.
+    Exits with 1 if something was found. Ctrl-C ends it early and leaves what was found. Needs the
+    extra fuzz.
     """
     if find_spec("hypothesis") is None:
         raise UserError("fuzzing needs Hypothesis", hint="pip install 'parity-harness[fuzz]'")
@@ -84,6 +92,8 @@ def fuzz(
     write(_rendered(found, kind))
     if not found.groups:
         folder.rmdir()
+    if found.interrupted:
+        return INTERRUPTED
     return FINDING if found.groups else OK
 
 
@@ -131,11 +141,17 @@ class _Progress:
 
     def __init__(self) -> None:
         self._groups = 0
+        self._last = 0.0
 
     def __call__(self, campaign: Campaign) -> None:
-        for group in campaign.groups[self._groups :]:
-            when = f"{campaign.seconds:.0f} s, {campaign.cases} cases"
+        when = f"{campaign.seconds:.0f} s, {campaign.cases} cases"
+        new = campaign.groups[self._groups :]
+        for group in new:
             _say(f"{when}: {group.path}: {group.signature.said}: {group.file}")
+        if not new and campaign.seconds - self._last >= _OFTEN:
+            _say(when)
+        if new or campaign.seconds - self._last >= _OFTEN:
+            self._last = campaign.seconds
         self._groups = len(campaign.groups)
 
 
@@ -176,6 +192,8 @@ def _table(found: Campaign, width: int | None) -> Iterator[Text]:
     ran = f"{plural(found.cases, 'case')} of {found.op} in {found.seconds:.0f} s"
     refused = f"{found.refused} refused by {found.paths[0]}, {found.invalid} not valid"
     verdict = f"findings: {plural(len(groups), 'group')}" if groups else "ok: nothing differs"
+    if found.interrupted:
+        verdict = f"interrupted: {plural(len(groups), 'group')}"
     yield Text(f"{verdict} | {ran} (seed {found.seed}; {refused})")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,46 +9,15 @@ from typing import Any
 import numpy as np
 
 from parity import paths as registry
-from parity.casefile.case import GRADES, Case
+from parity.casefile.case import Case
 from parity.casefile.load import load
-from parity.compare.rows import Row, compare_case
 from parity.engine.environment import Environment
 from parity.engine.workers import Workers
 from parity.errors import CaseFileError, WorkerStartError
-from parity.explain.attribution import ASKED, STRICT, Attribution, attribute
+from parity.explain.attribution import ASKED, STRICT
+from parity.explain.signature import Signature, differ, signature
 from parity.explain.simpler import Fields, listed, simpler
-from parity.explain.structure import BITS
 from parity.report.html.resolved import document, text
-from parity.worker.protocol import PathOutcome, References
-
-_NO_CHANCE = 1e-6
-_FEWEST = 8
-"""A relation to the right result counts if it holds so exactly, in so many elements."""
-
-_NODE = re.compile(r"^\{\{.*?\}\}\s*")
-"""Where TensorFlow says that something happened."""
-
-_PLACES = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"")
-
-
-@dataclass(frozen=True)
-class Signature:
-    """In what way a path differs.
-
-    Attributes:
-        outcome: of the path.
-        what: its grade; where it has no output the stage and the type of the error.
-        why: the attribution of the worst output; what the error says, without its numbers.
-    """
-
-    outcome: str
-    what: str
-    why: str
-
-    @property
-    def said(self) -> str:
-        """The grade, or what happened instead."""
-        return self.what if self.outcome == "ok" else f"{self.outcome} at {self.what}"
 
 
 @dataclass(frozen=True)
@@ -60,8 +28,8 @@ class Reduction:
         path: which differs.
         against: from which.
         case: the reduced one.
-        text: its case file.
         signature: what it has in common with the case that it was made of.
+        text: its case file.
         elements: of all operands, before and after.
         steps: what was made simpler, in order.
         runs: how many cases were run.
@@ -73,8 +41,8 @@ class Reduction:
     path: str
     against: str
     case: Case
+    signature: Signature
     text: str = ""
-    signature: Signature = Signature("", "", "")
     elements: tuple[int, int] = (0, 0)
     steps: tuple[str, ...] = ()
     runs: int = 0
@@ -91,6 +59,7 @@ def reduce(
     *,
     against: str | None = None,
     seconds: float = 120.0,
+    wanted: Signature | None = None,
     name: str | None = None,
     about: str | None = None,
 ) -> Reduction:
@@ -106,6 +75,7 @@ def reduce(
         environment: this interpreter's if None.
         against: from which; the baseline if None.
         seconds: after which no new run begins.
+        wanted: in what way the path differed before; there is no reduction if it does not again.
         name: of the reduced case; that of the case and `_reduced` if None.
         about: the sentence that says what it guards.
 
@@ -116,17 +86,19 @@ def reduce(
     begin = time.monotonic()
     against = against or case.baseline
     it = _Reducing(workers, path, against, environment)
-    wanted = it.signature(case)
-    found = Reduction(path, against, case, signature=wanted)
-    if wanted.outcome == "ok" and wanted.what == "identical":
+    now = it.signature(case)
+    found = Reduction(path, against, case, signature=now)
+    if wanted is not None and now != wanted:
+        return replace(found, missing=f"{path} was {wanted.said} before, {now.said} now")
+    if now.outcome == "ok" and now.what == "identical":
         return replace(found, missing=f"{path} gives the bits of {against}")
     first = it.loaded(case, _start(case, path, against))
-    if first is None or it.signature(first[0]) != wanted:
+    if first is None or it.signature(first[0]) != now:
         return replace(found, missing="its case file alone does not say it")
-    smaller, fields, steps, finished = it.reduced(*first, wanted, begin + seconds)
-    fields |= _expectation(path, against, wanted)
+    smaller, fields, steps, finished = it.reduced(*first, now, begin + seconds)
+    fields |= _expectation(path, against, now)
     fields["name"] = name or f"{case.name}_reduced"
-    fields["about"] = about or f"Reduced from {case.id}: {path} is {wanted.said}."
+    fields["about"] = about or f"Reduced from {case.id}: {path} is {now.said}."
     again = it.loaded(case, fields)
     return replace(
         found,
@@ -167,52 +139,13 @@ def _expectation(path: str, against: str, wanted: Signature) -> Fields:
     if wanted.why == STRICT:
         because = f"it is what is declared, which {against} is not"
     grade = {"grade": wanted.what} if wanted.outcome == "ok" else {"outcome": wanted.outcome}
+    if wanted.outcome == "error":
+        grade["stage"] = wanted.what.split()[0]
     return {"expect": [{"path": path, **grade, "because": because}]}
 
 
 def _elements(case: Case) -> int:
     return sum(int(np.prod(operand.shape, dtype=int)) for operand in case.operands)
-
-
-def signature(
-    case: Case, baseline: PathOutcome, outcome: PathOutcome, references: References
-) -> Signature:
-    """In what way a path differs from another one.
-
-    Args:
-        case: whose paths they are.
-        baseline: what the other one made of it.
-        outcome: what the path did.
-        references: of the case, with `attribution.ASKED`.
-    """
-    if baseline.failure is not None:
-        return Signature("no baseline", "", "")
-    if outcome.failure is not None:
-        failure = outcome.failure
-        said = _PLACES.sub("…", _NODE.sub("", failure.message.split("\n")[0]))
-        return Signature(failure.outcome, f"{failure.stage} {failure.type}".strip(), said)
-    judged = replace(case, baseline=baseline.path, tolerance=None)
-    rows = compare_case(judged, [baseline, outcome], references)
-    own = [row for row in rows if row.path == outcome.path]
-    worst = max(own, key=_badness, default=None)
-    if worst is None or worst.grade in (None, "identical"):
-        return Signature("ok", "identical", "")
-    outputs = {name: of for name, of in outcome.outputs.items() if name == worst.output}
-    told = attribute(case, replace(outcome, outputs=outputs), references)
-    return Signature("ok", worst.grade or "", next(map(_why, told), ""))
-
-
-def _why(told: Attribution) -> str:
-    """The model, or what relates an output to the right one, if that is no chance.
-
-    Of a few elements much can be said that is true of them by chance, but for their bits.
-    """
-    if told.model or not told.structure:
-        return told.model
-    best = told.structure[0]
-    exact = best.covers == 1 and best.residual <= _NO_CHANCE
-    enough = told.elements >= _FEWEST or best.name.startswith(BITS)
-    return _PLACES.sub("…", best.name) if exact and enough else ""
 
 
 @dataclass
@@ -238,9 +171,12 @@ class _Reducing:
         """In what way the path differs."""
         self.runs += 1
         names = [self.against, self.path]
-        execution = self.workers.execute(case, names, self.environment, models=ASKED)
+        execution = self.workers.execute(case, names, self.environment, references=False)
         baseline, outcome = execution.outcomes
-        return signature(case, baseline, outcome, execution.references)
+        references = execution.references
+        if differ(outcome, baseline):
+            references = self.workers.execute(case, [], self.environment, models=ASKED).references
+        return signature(case, baseline, outcome, references)
 
     def reduced(
         self, case: Case, fields: Fields, wanted: Signature, until: float
@@ -276,7 +212,3 @@ class _Reducing:
 
 def _arrays(case: Case) -> dict[str, np.ndarray]:
     return {one.name: array for one, array in zip(case.operands, case.arrays(), strict=True)}
-
-
-def _badness(row: Row) -> int:
-    return -1 if row.grade is None else GRADES.index(row.grade)

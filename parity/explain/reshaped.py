@@ -84,7 +84,8 @@ def _scaled(got: np.ndarray, want: np.ndarray, sizes: Mapping[str, int]) -> Iter
 
 def _constant(got: np.ndarray, want: np.ndarray) -> Iterator[Candidate]:
     flat = got.ravel()
-    if got.size < 2 or np.ptp(np.real(want[np.isfinite(want)]), axis=None) == 0:
+    right = np.real(want[np.isfinite(want)])
+    if got.size < 2 or not right.size or np.ptp(right) == 0:
         return
     same = flat == flat[0] if flat[0] == flat[0] else flat != flat
     if same.all() and np.isfinite(flat[0]):
@@ -116,7 +117,7 @@ def _permuted(got: np.ndarray, want: np.ndarray, axes: list[int]) -> Iterator[Ca
     """Slices along an axis, or all elements, in another order."""
     for axis in axes:
         size = want.shape[axis]
-        if size > _SLICES or not np.isfinite(got).all():
+        if size > _SLICES or not (np.isfinite(got).all() and np.isfinite(want).all()):
             continue
         ours = np.moveaxis(got, axis, 0).reshape(size, -1)
         theirs = np.moveaxis(want, axis, 0).reshape(size, -1)
@@ -176,10 +177,13 @@ def _summed(got: np.ndarray, want: np.ndarray, axis: int, count: int) -> Iterato
     def split(x: np.ndarray) -> np.ndarray:
         return np.stack(np.split(x, count, axis))
 
-    total = np.concatenate([split(want).sum(axis=0)] * count, axis)
+    with np.errstate(invalid="ignore"):
+        total = np.concatenate([split(want).sum(axis=0)] * count, axis)
     text = f"each of {count} blocks along axis {axis} is the sum of all"
     yield text, "It is summed over the blocks once too often.", total, None
     rights = split(want)
+    if not (np.isfinite(rights).all() and np.isfinite(got).all()):
+        return
     if np.abs(rights - rights[0]).max() <= 1e-6 * np.abs(rights).max():
         sums = split(got).sum(axis=0)
         lacking = np.concatenate([sums] * count, axis)

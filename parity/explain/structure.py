@@ -30,6 +30,12 @@ _REMAINS = 0.1
 _EXACT = 2.0**53
 """Below it float64 holds every integer."""
 
+_HELD = 2.0**-48
+"""Relative error that float64 may have in a sum of integers."""
+
+_TELLING = 2**16
+"""How many times as wide as that error integers must be for it to tell them apart."""
+
 _SMALL = 0.05
 """Relative rms error that it may leave at most."""
 
@@ -99,13 +105,17 @@ def _reinterpreted(got: np.ndarray, want: np.ndarray) -> Iterator[Hypothesis]:
         return
     width = 8 * got.dtype.itemsize
     if dtype_of(got.dtype).kind == "float" and (want == np.trunc(want)).all() and width > 8:
-        if (np.abs(want) >= _EXACT).any() or not (want != 0).any():
+        if not np.isfinite(want).all() or not (want != 0).any():
             return
         wraps = (np.abs(want) >= 2.0 ** (width - 1)).any()
         bits = want.astype(np.int64).astype(f"int{width}").view(got.dtype)
         name = f"{BITS} an int{width} read as {got.dtype.name}"
         right = "has wrapped" if wraps else "is right"
         meaning = f"The integer result {right}, its bits are taken for a float's."
+        if (np.abs(want) >= _EXACT).any():
+            if _congruent(got.view(f"int{width}"), want):
+                yield Hypothesis(name, meaning, 0.0)
+            return
     elif dtype_of(got.dtype).is_integer and width in (16, 32, 64):
         with np.errstate(over="ignore"):
             bits = want.astype(f"float{width}").view(got.dtype)
@@ -117,15 +127,25 @@ def _reinterpreted(got: np.ndarray, want: np.ndarray) -> Iterator[Hypothesis]:
         yield Hypothesis(name, meaning, 0.0)
 
 
+def _congruent(got: np.ndarray, want: np.ndarray) -> bool:
+    """Whether integers are others modulo their width, as far as float64 holds these."""
+    span = 2 ** (8 * got.dtype.itemsize)
+    slack = int(np.abs(want).max() * _HELD)
+    if slack * _TELLING > span:
+        return False
+    pairs = zip(got.ravel().tolist(), want.ravel().tolist(), strict=True)
+    return all((ours - int(right) + slack) % span <= 2 * slack for ours, right in pairs)
+
+
 def residual(got: np.ndarray, want: np.ndarray) -> float:
     """Relative rms error, of the elements that are finite in the right result.
 
-    Infinite where these are not finite in the output; 0 for two zeros.
+    Infinite where these are not finite in the output, or there are none; 0 for two zeros.
     """
     with np.errstate(all="ignore"):
         kept = np.isfinite(want)
         value, right = got[kept], want[kept]
-        if not np.isfinite(value).all():
+        if not np.isfinite(value).all() or (want.size and not value.size):
             return float("inf")
         error = float(np.linalg.norm(value - right))
         size = float(np.linalg.norm(right))

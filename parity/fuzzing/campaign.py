@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -23,14 +23,19 @@ from parity.engine.environment import Environment
 from parity.engine.workers import Workers
 from parity.errors import CaseFileError, UserError
 from parity.explain.attribution import ASKED
-from parity.explain.reduction import Signature, reduce, signature
+from parity.explain.reduction import reduce
+from parity.explain.signature import Signature, differ, signature
 from parity.explain.simpler import Fields
 from parity.fuzzing import ops
+from parity.fuzzing.groups import Campaign, Group
 from parity.report.html.resolved import text
-from parity.worker.protocol import PathOutcome, digest
+from parity.worker.protocol import PathOutcome
 
 FINDINGS = ("divergent", "inaccurate", "mismatched")
 FAILURES = ("error", "crashed", "timeout", "out-of-memory")
+
+UNSTEADY = "not the same in each run"
+"""Why a path differs that does so in another way when the case is run again."""
 
 _ROUND = 25
 """Cases that Hypothesis is asked for at a time: it repeats much of what it has made before."""
@@ -39,55 +44,20 @@ _REDUCTION = 20.0
 _SHARE = 0.1
 """A reduction takes at most so many seconds and such a share of the budget."""
 
-
-@dataclass
-class Group:
-    """Cases on which a path differs in the same way, for the same reason.
-
-    Attributes:
-        path: which differs.
-        signature: in what way.
-        file: the smallest case of it that was found.
-        elements: of all of its operands.
-        finished: whether nothing smaller was left to try.
-        count: how many cases showed it.
-    """
-
-    path: str
-    signature: Signature
-    file: Path
-    elements: int
-    finished: bool
-    count: int = 1
-
-
-@dataclass
-class Campaign:
-    """What a campaign has found so far.
-
-    Attributes:
-        op: which was fuzzed.
-        paths: on which paths; the first one is what the others are compared with.
-        seed: of the random cases.
-        groups: in the order in which they were found.
-        cases: that were run.
-        invalid: that the loader refused.
-        refused: that gave nothing on the first path.
-        seconds: that it took.
-    """
-
-    op: str
-    paths: tuple[str, ...]
-    seed: int
-    groups: list[Group] = field(default_factory=list)
-    cases: int = 0
-    invalid: int = 0
-    refused: int = 0
-    seconds: float = 0.0
+_REDUCTIONS = 0.5
+"""Share of the budget that all of them may take."""
 
 
 class _Over(BaseException):
     """The budget is spent; passes through Hypothesis."""
+
+
+class _Failed(BaseException):
+    """What was raised while a case ran: Hypothesis would run the case again to be sure."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
 
 
 def fuzz(
@@ -131,6 +101,10 @@ def fuzz(
             made += count
     except _Over:
         pass
+    except KeyboardInterrupt:
+        campaign.interrupted = True
+    except _Failed as failed:
+        raise failed.error from None
     campaign.seconds = time.monotonic() - it.begin
     return campaign
 
@@ -150,7 +124,10 @@ def _generate(
     )
     @given(cases)
     def generated(fields: Fields) -> None:
-        body(fields)
+        try:
+            body(fields)
+        except Exception as error:
+            raise _Failed(error) from error
 
     generated()
 
@@ -176,6 +153,7 @@ class Fuzzing:
     campaign: Campaign
     found: Callable[[Campaign], None]
     begin: float = field(default_factory=time.monotonic)
+    _reduced: float = 0.0
     _seen: set[str] = field(default_factory=set)
     _groups: dict[tuple[str, Signature], Group] = field(default_factory=dict)
 
@@ -226,29 +204,43 @@ class Fuzzing:
             told = signature(case, baseline, outcome, references)
             if told.what not in FINDINGS and told.outcome not in FAILURES:
                 continue
-            key = (outcome.path, told)
-            if key in self._groups:
-                self._groups[key].count += 1
-            else:
-                self._groups[key] = self._new(case, outcome.path, told)
-                self.campaign.groups.append(self._groups[key])
+            if not self._counted(outcome.path, told):
+                self._reduce(case, outcome.path, told)
 
-    def _new(self, case: Case, path: str, told: Signature) -> Group:
-        """A new group, with its case reduced and written."""
+    def _counted(self, path: str, told: Signature) -> bool:
+        """Whether a case belongs to a group that is there already."""
+        group = self._groups.get((path, told))
+        if group is not None:
+            group.count += 1
+        return group is not None
+
+    def _reduce(self, case: Case, path: str, told: Signature) -> None:
+        """Make a new group, with its case reduced and written."""
         file = self._file(path, told)
         about = f"Found by parity fuzz --op {self.campaign.op} --seed {self.campaign.seed}: {path} "
         about += f"is {told.said}."
+        left = _REDUCTIONS * self.seconds - self._reduced
         made = reduce(
             self.workers, case, path, self.environment, against=self.campaign.paths[0],
-            seconds=min(_REDUCTION, _SHARE * self.seconds), name=file.stem, about=about,
+            seconds=min(_REDUCTION, _SHARE * self.seconds, left), wanted=told,
+            name=file.stem, about=about,
         )  # fmt: skip
+        self._reduced += made.seconds
+        if made.signature != told:
+            told = replace(told, why=UNSTEADY)
+            about += " Another run gives something else."
+            if self._counted(path, told):
+                return
         said = made.text or text(_whole(case, file.stem, about))
         try:
             with open(file, "x", encoding="utf-8") as opened:
                 opened.write(said)
         except OSError as error:
             raise UserError(f"{file}: cannot be written ({error.strerror})") from None
-        return Group(path, made.signature, file, made.elements[1], made.finished)
+        elements = sum(array.size for array in made.case.arrays())
+        group = Group(path, told, file, elements, made.finished)
+        self._groups[path, told] = group
+        self.campaign.groups.append(group)
 
     def _file(self, path: str, told: Signature) -> Path:
         """A file of a group that is not there yet: `01-jit-divergent.yaml`."""
@@ -266,5 +258,4 @@ def _differs(outcome: PathOutcome, baseline: PathOutcome) -> bool:
     """Whether a path failed, or has not the bits of the baseline."""
     if outcome.failure is not None:
         return outcome.failure.outcome in FAILURES
-    bits = {name: digest(of) for name, of in outcome.outputs.items()}
-    return bits != {name: digest(of) for name, of in baseline.outputs.items()}
+    return differ(outcome, baseline)

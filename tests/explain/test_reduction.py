@@ -7,7 +7,8 @@ import pytest
 
 import parity
 from parity.engine.workers import Workers
-from parity.explain.reduction import Signature, reduce
+from parity.explain.reduction import reduce
+from parity.explain.signature import Signature
 from parity.explain.simpler import simpler
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -82,6 +83,8 @@ attributes: {dimension_numbers: [[[1], [0]], [[], []]]}
     assert found.signature.outcome == "error"
     assert "bool" in found.signature.why
     assert found.elements == (42, 2)
+    (expected,) = found.case.expect
+    assert (expected.outcome, expected.stage) == ("error", "run")
     assert rerun(found, tmp_path).outcome == "error"
 
 
@@ -95,6 +98,12 @@ def test_steps_that_are_not_needed_go(workers, tmp_path):
 def test_what_agrees_is_not_reduced(workers):
     found = reduce(workers, case_named("conv_bf16.yaml", "float32"), "jit")
     assert (found.text, found.missing) == ("", "jit gives the bits of eager")
+
+
+def test_what_another_run_does_not_repeat_is_not_reduced(workers):
+    case = case_named("conv_bf16.yaml", "bfloat16")
+    found = reduce(workers, case, "jit", wanted=Signature("ok", "inaccurate", ""))
+    assert (found.text, found.missing) == ("", "jit was inaccurate before, divergent now")
 
 
 def test_no_time(workers):

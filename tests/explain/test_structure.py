@@ -252,6 +252,17 @@ def test_bits_that_are_read_as_another_dtype():
     want = np.array([49, -18, -4, 12, 0])
     (best, *_) = found_in(want.astype(np.int32).view(np.float32), want)
     assert (best.name, best.residual) == ("bits of an int32 read as float32", 0.0)
+    beyond = np.array([3.0 * 2**31 + 5, -(2.0**40) - 7])  # sums that wrap in an int32
+    wrapped = np.array([-(2**31) + 5, -7], np.int32)
+    (best, *_) = found_in(wrapped.view(np.float32), beyond)
+    assert best.name == "bits of an int32 read as float32"
+    assert not any("bits" in one.name for one in found_in(wrapped.view(np.float32), beyond + 1))
+    exact = [792523886 * 230757587, -1252269082 * 284457368 * 7]  # more than float64 holds
+    held = np.array(exact, np.float64)
+    wrapped = np.array([one % 2**32 for one in exact], np.uint32).view(np.float32)
+    assert found_in(wrapped, held)[0].name == "bits of an int32 read as float32"
+    other = np.array([(one + 2**20) % 2**32 for one in exact], np.uint32).view(np.float32)
+    assert not any("bits" in one.name for one in found_in(other, held))
     halves = np.array([0.5, 1.5, -2.0])
     (best, *_) = found_in(halves.astype(np.float32).view(np.int32), halves)
     assert best.name == "bits of a float32 read as int32"
@@ -285,8 +296,23 @@ def test_what_is_nothing_of_all_that():
         assert found == (), (seed, shape)
 
 
+def test_many_axes():
+    want = np.random.default_rng(0).standard_normal((3, 2, 2, 3, 2, 3))
+    assert found_in(np.full_like(want, 7.0), want)[0].name == "constant 7"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nothing_is_made_up_of_what_is_not_finite(value):
+    """No element of the right result is left that could speak for a hypothesis."""
+    want = np.full((4, 3), value)
+    assert found_in(np.zeros_like(want), want) == ()
+    half = np.where(np.arange(12).reshape(4, 3) % 2 == 0, value, 1.0)
+    found_in(np.zeros_like(want), half)  # warns of nothing
+
+
 def test_the_residual_leaves_out_what_is_not_finite_in_the_right_result():
     assert residual(np.array([1.0, 5.0]), np.array([1.0, np.inf])) == 0
     assert residual(np.array([np.nan, 5.0]), np.array([1.0, 5.0])) == np.inf
     assert residual(np.array([3.0, 4.4]), np.array([3.0, 4.0])) == pytest.approx(0.08)
     assert residual(np.zeros(2), np.zeros(2)) == 0
+    assert residual(np.zeros(2), np.array([np.nan, np.inf])) == np.inf

@@ -1,6 +1,7 @@
 """Fuzzing finds what is known to be wrong, says it once, and leaves a small case that runs."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,8 +9,9 @@ import parity
 from parity.casefile.load import load
 from parity.cli import invoke
 from parity.engine.workers import Workers
-from parity.fuzzing import ops
-from parity.fuzzing.campaign import Campaign, Fuzzing, fuzz
+from parity.fuzzing import campaign, ops
+from parity.fuzzing.campaign import UNSTEADY, Fuzzing, _generate, fuzz
+from parity.fuzzing.groups import Campaign
 from parity.report.html.resolved import text
 
 PATHS = ("eager", "jit", "jax2tf-native", "jax2tf-nonnative")
@@ -21,6 +23,18 @@ def workers():
         yield running
 
 
+@pytest.fixture(params=ops.names())
+def op_cases(request):
+    """A function that gives some random cases of an op for a seed."""
+
+    def made(number):
+        found = []
+        _generate(found.append, ops.cases(request.param), 20, number)
+        return found
+
+    return made
+
+
 def rerun(group):
     """The row of a group's path when its case file is run."""
     result = parity.run(group.file)
@@ -30,12 +44,12 @@ def rerun(group):
 
 def groups_of(workers, folder, op, *cases):
     """The groups that some cases of an op end up in."""
-    campaign = Campaign(op, PATHS, 0)
-    it = Fuzzing(workers, folder, None, 300.0, campaign, lambda campaign: None)
+    found = Campaign(op, PATHS, 0)
+    it = Fuzzing(workers, folder, None, 300.0, found, lambda campaign: None)
     for fields in cases:
         it.one({"op": op, **fields})
-    assert campaign.cases == len(cases)
-    return campaign.groups
+    assert found.cases == len(cases)
+    return found.groups
 
 
 def test_dots_of_bool_are_one_group(workers, tmp_path):
@@ -86,8 +100,10 @@ def test_half_a_minute(workers, tmp_path, op):
     found = fuzz(workers, op, PATHS, tmp_path, seconds=15, seed=1)
     assert found.cases > 0
     assert found.refused <= found.cases
-    for group in found.groups:
-        row = rerun(group)
+    steady = {one.file.stem: one for one in found.groups if one.signature.why != UNSTEADY}
+    for case in parity.run(tmp_path).cases if steady else ():
+        group = steady.get(case.case.name)
+        row = next(row for row in case.rows if group and row.path == group.path)
         assert row.outcome == group.signature.outcome
         assert row.outcome != "ok" or row.grade == group.signature.what
 
@@ -109,16 +125,8 @@ def test_ten_minutes(workers, tmp_path, op, why):
 
 @pytest.mark.parametrize("op", ops.names())
 def test_most_of_what_is_made_is_a_valid_case(op, tmp_path):
-    from hypothesis import HealthCheck, Phase, given, seed, settings
-
     outcome = []
 
-    @seed(0)
-    @settings(
-        database=None, deadline=None, max_examples=200, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(ops.cases(op))
     def made(fields):
         whole = {"name": "case", "about": "random", **fields}
         try:
@@ -128,8 +136,69 @@ def test_most_of_what_is_made_is_a_valid_case(op, tmp_path):
         else:
             outcome.append("")
 
-    made()
+    _generate(made, ops.cases(op), 200, 0)
     assert outcome.count("") > 0.9 * len(outcome), [one for one in outcome if one][:5]
+
+
+def test_a_seed_gives_the_same_cases(op_cases):
+    first, again, other = op_cases(3), op_cases(3), op_cases(4)
+    assert first == again
+    assert first != other
+
+
+def test_ctrl_c_leaves_what_was_found(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    execute = Workers.execute
+
+    def interrupted(self, *arguments, **options):
+        if (tmp_path / "found").is_dir() and any((tmp_path / "found").iterdir()):
+            raise KeyboardInterrupt
+        return execute(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Workers, "execute", interrupted)
+        assert invoke(["fuzz", "--op", "dot_general", "--budget", "1m", "--out", "found"]) == 130
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1].startswith("interrupted: 1 group")
+    (file,) = (tmp_path / "found").iterdir()
+    assert f"found/{file.name}" in err
+    assert parity.run(file).verdict == "ok"
+
+
+def test_a_fault_of_parity_is_raised_as_it_is(workers, tmp_path, monkeypatch):
+    calls = []
+
+    def fails(*_arguments, **_options):
+        calls.append(1)
+        raise ValueError("a fault")
+
+    monkeypatch.setattr(Workers, "execute", fails)
+    with pytest.raises(ValueError, match="a fault"):
+        fuzz(workers, "dot_general", PATHS, tmp_path, seconds=60)
+    assert len(calls) == 1
+
+
+def test_what_another_run_does_not_repeat_is_one_group(workers, tmp_path, monkeypatch):
+    """A path whose bits come and go: neither reduced nor told apart by what it gave last."""
+    kept, asked = campaign.signature, iter(range(100))
+
+    def changing(*arguments):
+        told = kept(*arguments)
+        return replace(told, why=f"{told.why} {next(asked)}")
+
+    monkeypatch.setattr(campaign, "signature", changing)
+    draw = {"dtype": "bool", "draw": "integers", "low": 0, "high": 1}
+    cases = [
+        {
+            "operands": {"lhs": {"shape": [n, 3], **draw}, "rhs": {"shape": [3], **draw}},
+            "attributes": {"dimension_numbers": [[[1], [0]], [[], []]]},
+        }
+        for n in (1, 2)
+    ]
+    (group,) = groups_of(workers, tmp_path, "dot_general", *cases)
+    assert (group.signature.why, group.count) == (UNSTEADY, 2)
+    assert "expect" not in group.file.read_text()
+    load(group.file)
 
 
 def test_a_campaign_that_is_over_leaves_what_it_found(workers, tmp_path):
