@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from urllib.parse import quote
 
 import ml_dtypes
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from parity.explain.sections import Plot, Section
 from parity.report import numbers
 from parity.report.html.run import write_run
 from parity.worker.protocol import Failure
@@ -500,3 +501,26 @@ def test_what_each_device_holds_is_a_table(opened, maker, divided):
         "1",
         "0.5",
     ]
+
+
+def test_an_explanation_has_its_sentences_its_table_and_its_plot(opened, maker, founding):
+    plot = Plot("relative rms error", ("0 mul", "1 add", "2 tanh"), {"jit": (0.001, None, 0.1)})
+    parts = [
+        Section("Attribution", (HOSTILE,), ("model", "ruled out by"), (("wide", "2 of 2"),)),
+        Section("Localisation", ("leaves at model.py:3",), plot=plot),
+        Section("What was compiled", code=(("HLO", "-old\n+new"),)),
+    ]
+    why = {"headline": "jit: wide", "against": "eager", "sections": list(map(asdict, parts))}
+    rows = tuple(
+        replace(row, explanation=why) if row.path == "jit" else row for row in founding.rows
+    )
+    page = opened(maker.run(replace(founding, rows=rows)), f"#case={quote(CONV, safe='')}")
+    section = page.locator("section", has=page.locator("h3", has_text="Why jit differs from eager"))
+    expect(section).to_contain_text("jit: wide")
+    expect(section.locator("li").first).to_have_text(NAMED)
+    assert section.locator("table.explanation td").all_inner_texts() == ["wide", "2 of 2"]
+    described = section.locator("svg.chart desc").text_content()
+    assert described == "jit: 0.001 at 0 mul, 0.1 at 2 tanh"
+    assert section.locator("svg.chart .marker").count() == 2
+    section.locator("summary", has_text="What was compiled").click()
+    expect(section.locator("pre")).to_have_text("-old\n+new")

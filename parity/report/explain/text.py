@@ -60,7 +60,8 @@ def _spark(plot: Plot, width: int | None) -> Iterator[Text]:
         return
     low, high = math.log(min(known)), math.log(max(known))
     longest = max(map(len, plot.series))
-    yield Text(f"  {plot.what}, {min(known):.2g} (▁) to {max(known):.2g} (█), along the program:")
+    span = f"{min(known):.2g} (▁) to {max(known):.2g} (█)"
+    yield from folded(Text(f"{plot.what}, {span}, along the program:"), width)
     for name, values in plot.series.items():
         bars = "".join(_bar(value, low, high) for value in values)
         room = None if width is None else max(width - longest - 4, 8)
