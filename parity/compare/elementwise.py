@@ -125,14 +125,21 @@ def integer_errors(got: np.ndarray, want: np.ndarray) -> Errors:
 
     Args:
         got: shape (n,), n > 0, any integer dtype.
-        want: shape (n,), the same dtype, int64, uint64, or float64 for integers beyond both.
+        want: shape (n,), the same dtype, int64, uint64, or float64: for integers beyond both, and
+            where an ideal is no number, such as the integer that is made of a NaN.
     """
-    difference = _integer_difference(got, want)
     g, w = got.astype(np.float64), want.astype(np.float64)
-    error = difference.astype(np.float64)
+    finite = np.asarray(np.isfinite(w))
+    if finite.all():
+        difference = _integer_difference(got, want)
+        error = difference.astype(np.float64)
+        gap = np.abs(error)
+        largest = int(np.abs(difference).max())
+        return Errors(g, w, error, gap, gap, error, difference != 0, None, largest)
+    difference = _integer_difference(got, np.where(finite, w, 0.0))
+    error = np.where(finite, difference.astype(np.float64), g - w)
     gap = np.abs(error)
-    largest = int(np.abs(difference).max())
-    return Errors(g, w, error, gap, gap, error, difference != 0, None, largest)
+    return Errors(g, w, error, gap, gap, error, (difference != 0) | ~finite, finite)
 
 
 def _integer_difference(got: np.ndarray, want: np.ndarray) -> np.ndarray:

@@ -209,10 +209,14 @@ def _wrapped(strict: np.ndarray | None, f64: np.ndarray) -> str:
     """How many bits an integer result would need that its dtype wraps; "" if it wraps nothing."""
     if strict is None or not dtype_of(strict.dtype).is_integer or not f64.size:
         return ""
-    wrapped = np.count_nonzero(strict.astype(object) != f64.astype(object))
+    whole = np.ones(f64.shape, bool)
+    if f64.dtype.kind == "f":  # what is no integer has been converted, which is no wrapping
+        whole = np.isfinite(f64) & (f64 == np.trunc(f64))
+    exact = f64[whole]
+    wrapped = np.count_nonzero(strict[whole].astype(object) != exact.astype(object))
     if not wrapped:
         return ""
-    low, high = int(f64.min()), int(f64.max())
+    low, high = int(exact.min()), int(exact.max())
     bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0)
     signed = dtype_of(strict.dtype).kind == "int" or low < 0
     return f"{wrapped} of {f64.size} elements wrapped: the exact values need {bits + signed} bits"

@@ -121,7 +121,8 @@ def _permuted(got: np.ndarray, want: np.ndarray, axes: list[int]) -> Iterator[Ca
             continue
         ours = np.moveaxis(got, axis, 0).reshape(size, -1)
         theirs = np.moveaxis(want, axis, 0).reshape(size, -1)
-        apart = np.array([np.linalg.norm(theirs - row, axis=1) for row in ours])
+        with np.errstate(over="ignore"):
+            apart = np.array([np.linalg.norm(theirs - row, axis=1) for row in ours])
         nearest = apart.argmin(axis=1)
         if sorted(nearest) == list(range(size)) and (nearest != np.arange(size)).any():
             text = f"slices along axis {axis} in another order"

@@ -254,7 +254,8 @@ def _apart(
     distance = np.sort(np.abs(value[kept] - point[kept]))
     if latitude.moved * distance.size < FEWEST:
         distance = distance[: distance.size - FLIPS]
-    rms = float(np.sqrt(np.mean(distance**2)))
+    with np.errstate(over="ignore"):  # infinitely far is far
+        rms = float(np.sqrt(np.mean(distance**2)))
     limit = _limit(latitude)
     if limit == 0:
         return float("inf") if rms > 0 else 0.0

@@ -376,6 +376,8 @@ def test_an_integer_that_does_not_wrap_is_divergent_from_one_that_does(graded):
     given = {"strict": wrapped, "f64": ideal}
     said = "1 of 1 elements wrapped: the exact values need 9 bits"  # 200 and a sign
     assert graded(wrapped.copy(), is_baseline=True, **given) == Graded("identical", said)
+    partly = {"strict": np.array([2, 0, 7], np.int8), "f64": np.array([2.5, np.nan, 7.0])}
+    assert "wrapped" not in graded(partly["strict"].copy(), is_baseline=True, **partly).detail
     other = graded(np.array([100], np.int8), baseline=wrapped, **given)
     assert other.grade == "inaccurate"
     held = graded(np.array([2**63], np.uint64), baseline=np.zeros(1, np.uint64),

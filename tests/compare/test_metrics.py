@@ -178,6 +178,14 @@ def test_integer_distances_are_exact_and_do_not_wrap(got, want, distance):
     assert m.differing == 1
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, ml_dtypes.int4])
+def test_integers_of_what_is_no_number_are_left_out(dtype):
+    """What the ideal has for `convert(NaN)` to an integer: no distance, but another pattern."""
+    m = measure(np.array([-8, 7, 2, 5], dtype), np.array([np.nan, np.inf, 2.0, 3.0]))
+    assert (m.count, m.nonfinite_want, m.pattern, m.differing) == (4, 2, 2, 3)
+    assert (m.max_abs, m.max_ulp) == (2, 2)
+
+
 def test_bool_is_only_counted():
     m = measure(np.array([[True, False]]), np.array([[True, True]]))
     assert (m.count, m.differing) == (2, 1)

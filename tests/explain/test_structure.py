@@ -306,6 +306,8 @@ def test_nothing_is_made_up_of_what_is_not_finite(value):
     """No element of the right result is left that could speak for a hypothesis."""
     want = np.full((4, 3), value)
     assert found_in(np.zeros_like(want), want) == ()
+    huge = np.arange(12.0).reshape(4, 3) * 1e300
+    found_in(huge[::-1], huge)
     half = np.where(np.arange(12).reshape(4, 3) % 2 == 0, value, 1.0)
     found_in(np.zeros_like(want), half)  # warns of nothing
 

@@ -222,6 +222,14 @@ def test_mistakes(arguments, said, capsys, tmp_path, monkeypatch):
     assert said in capsys.readouterr().err
 
 
+def test_without_hypothesis(capsys, monkeypatch):
+    monkeypatch.setattr("parity.commands.fuzz.find_spec", lambda name: None)
+    assert invoke(["fuzz", "--op", "dot_general"]) == 2
+    err = capsys.readouterr().err
+    assert "fuzzing needs Hypothesis" in err
+    assert "pip install 'parity-harness[fuzz]'" in err
+
+
 def test_the_command(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = invoke(["fuzz", "--op", "dot_general", "--budget", "10s", "--format", "json"])
