@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from parity.explain.sections import Plot, Section
+from parity.explain.section import Plot, Section
 from parity.report import numbers
 from parity.report.html.run import write_run
 from parity.worker.protocol import Failure

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from parity.explain.explanation import Explanation
-from parity.explain.sections import Plot, Section, headline, sections
+from parity.explain.section import Plot, Section
+from parity.explain.sections import headline, sections
 from parity.report import markdown
 from parity.report.columns import Column, layout
 from parity.report.table import folded
