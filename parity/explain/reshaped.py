@@ -121,8 +121,7 @@ def _permuted(got: np.ndarray, want: np.ndarray, axes: list[int]) -> Iterator[Ca
             continue
         ours = np.moveaxis(got, axis, 0).reshape(size, -1)
         theirs = np.moveaxis(want, axis, 0).reshape(size, -1)
-        with np.errstate(over="ignore"):
-            apart = np.array([np.linalg.norm(theirs - row, axis=1) for row in ours])
+        apart = np.array([np.linalg.norm(theirs - row, axis=1) for row in ours])
         nearest = apart.argmin(axis=1)
         if sorted(nearest) == list(range(size)) and (nearest != np.arange(size)).any():
             text = f"slices along axis {axis} in another order"
@@ -178,8 +177,7 @@ def _summed(got: np.ndarray, want: np.ndarray, axis: int, count: int) -> Iterato
     def split(x: np.ndarray) -> np.ndarray:
         return np.stack(np.split(x, count, axis))
 
-    with np.errstate(invalid="ignore"):
-        total = np.concatenate([split(want).sum(axis=0)] * count, axis)
+    total = np.concatenate([split(want).sum(axis=0)] * count, axis)
     text = f"each of {count} blocks along axis {axis} is the sum of all"
     yield text, "It is summed over the blocks once too often.", total, None
     rights = split(want)

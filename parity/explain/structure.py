@@ -57,6 +57,7 @@ class Hypothesis:
     covers: float = 1.0
 
 
+@np.errstate(all="ignore")  # outputs may be anything; what is infinite or NaN fits nothing
 def hypotheses(
     got: np.ndarray,
     output: str,
@@ -108,7 +109,6 @@ def _reinterpreted(got: np.ndarray, want: np.ndarray) -> Iterator[Hypothesis]:
         if not np.isfinite(want).all() or not (want != 0).any():
             return
         wraps = (np.abs(want) >= 2.0 ** (width - 1)).any()
-        bits = want.astype(np.int64).astype(f"int{width}").view(got.dtype)
         name = f"{BITS} an int{width} read as {got.dtype.name}"
         right = "has wrapped" if wraps else "is right"
         meaning = f"The integer result {right}, its bits are taken for a float's."
@@ -116,6 +116,7 @@ def _reinterpreted(got: np.ndarray, want: np.ndarray) -> Iterator[Hypothesis]:
             if _congruent(got.view(f"int{width}"), want):
                 yield Hypothesis(name, meaning, 0.0)
             return
+        bits = want.astype(np.int64).astype(f"int{width}").view(got.dtype)
     elif dtype_of(got.dtype).is_integer and width in (16, 32, 64):
         with np.errstate(over="ignore"):
             bits = want.astype(f"float{width}").view(got.dtype)
