@@ -168,7 +168,7 @@ function growthChart(series, plot) {
   for (let e = low; e <= high; e += every) yTicks.push([v(10 ** e), `10${superscript(e)}`]);
   const step = Math.ceil((last + 1) / 10),
     xTicks = [];
-  for (let at = 0; at <= last; at += step) xTicks.push([u(at), (plot.labels[at] || '').split(' ')[0]]);
+  for (let at = 0; at <= last; at += step) xTicks.push([u(at), (plot.labels[at] || '').split(/[ .]/)[0]]);
   const drawn = (one) => one.values.map((value, at) => [at, value]).filter(([, value]) => value !== null &&
     Number.isFinite(Number(value)));
   return frame({
