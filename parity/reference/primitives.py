@@ -56,9 +56,14 @@ def _float_to_integer(eqn: Any, x: np.ndarray) -> np.ndarray:
     return out.astype(np.uint64 if out.dtype == np.uint64 else np.int64)
 
 
-def _operands(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both operands of a contraction in one arithmetic: exact integers only if both are."""
+def _operands(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both operands of a contraction in one arithmetic: exact integers only if both are.
+
+    Bools are or-ed only where the result is bool; for any other preferred type they are counted.
+    """
     kinds = lhs.dtype.kind + rhs.dtype.kind
+    if kinds == "bb" and declared_dtype(eqn.outvars[0]).kind != "bool":
+        return lhs.astype(np.int64), rhs.astype(np.int64)
     if "c" in kinds:
         return lhs.astype(np.complex128), rhs.astype(np.complex128)
     if "f" in kinds:
@@ -67,7 +72,7 @@ def _operands(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _dot_general(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    lhs, rhs = _operands(lhs, rhs)
+    lhs, rhs = _operands(eqn, lhs, rhs)
     out = kernels.dot_general(lhs, rhs, dimension_numbers=eqn.params["dimension_numbers"])
     return _in_output_kind(eqn, out)
 
@@ -82,7 +87,7 @@ def convolution_attributes(eqn: Any) -> dict[str, Any]:
 
 
 def _conv_general_dilated(eqn: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    lhs, rhs = _operands(lhs, rhs)
+    lhs, rhs = _operands(eqn, lhs, rhs)
     out = kernels.conv_general_dilated(lhs, rhs, **convolution_attributes(eqn))
     return _in_output_kind(eqn, out)
 

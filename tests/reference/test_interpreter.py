@@ -226,3 +226,26 @@ def test_implicit_zeros_times_what_only_the_declared_dtype_makes_infinite(interp
     assert found.f64["out"].point.ravel().tolist() == [2000, 102000, 101000]
     assert found.strict["out"].point.ravel().tolist() == [2000, np.inf, np.inf]
     assert found.unspecified["out"].ravel().tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("preferred", "want"),
+    [(None, [True, True]), ("int32", [2, 1]), ("int8", [2, 1]), ("float32", [2.0, 1.0])],
+)
+def test_bools_are_counted_unless_the_result_is_bool(preferred, want):
+    """By hand: [1, 1, 1] and [0, 1, 0] times [1, 1, 0]; as `jax.lax.dot_general` has it."""
+    lhs = np.array([[1, 1, 1], [0, 1, 0]], bool)
+    rhs = np.array([[1], [1], [0]], bool)
+    attributes = MATMUL | ({} if preferred is None else {"preferred_element_type": preferred})
+    found = dot(lhs, rhs, attributes=attributes)
+    strict = found.strict["out"]
+    for array in (found.f64["out"].point, strict.point, strict.lo, strict.hi):
+        assert array.ravel().tolist() == want
+
+
+def test_bools_are_counted_in_convolutions():
+    x = np.ones((1, 2, 3), bool)
+    operands = (OperandSpec("lhs", x.shape, "bool"), OperandSpec("rhs", x.shape, "bool"))
+    attributes = {"window_strides": (1,), "padding": "VALID", "preferred_element_type": "int32"}
+    found = evaluate(build(ProgramSpec("conv_general_dilated", operands, attributes)), (x, x))
+    assert found.f64["out"].point.tolist() == found.strict["out"].point.tolist() == [[[6]]]
