@@ -11,6 +11,9 @@ from parity.explain.attribution import Attribution, attribute
 from parity.explain.structure import BITS
 from parity.worker.protocol import PathOutcome, References, digest
 
+UNEXPLAINED = "unexplained"
+"""How `Signature.why` begins where nothing explains an output."""
+
 _NO_CHANCE = 1e-6
 _FEWEST = 8
 """A relation to the right result counts if it holds so exactly, in so many elements."""
@@ -93,7 +96,7 @@ def _why(told: Attribution) -> str:
 
 
 def _unexplained(case: Case) -> str:
-    return f"unexplained ({', '.join(dict.fromkeys(one.dtype for one in case.operands))})"
+    return f"{UNEXPLAINED} ({', '.join(dict.fromkeys(one.dtype for one in case.operands))})"
 
 
 def differ(outcome: PathOutcome, baseline: PathOutcome) -> bool:

@@ -101,9 +101,9 @@ def test_half_a_minute(workers, tmp_path, op):
     assert found.cases > 0
     assert found.refused <= found.cases
     steady = {one.file.stem: one for one in found.groups if one.signature.why != UNSTEADY}
-    for case in parity.run(tmp_path).cases if steady else ():
-        group = steady.get(case.case.name)
-        row = next(row for row in case.rows if group and row.path == group.path)
+    seen = {of.case.name: of.rows for of in parity.run(tmp_path).cases} if steady else {}
+    for name, group in steady.items():
+        row = next(row for row in seen[name] if row.path == group.path)
         assert row.outcome == group.signature.outcome
         assert row.outcome != "ok" or row.grade == group.signature.what
 
