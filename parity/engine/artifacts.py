@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from parity.record.reader import Recorded
 from parity.record.result import open_record
 
 _SAVE = "parity run --save-artifacts --out DIR keeps them"
+NAMED = 3
+"""Cases that an error message names."""
+
 _KEPT = (SHA256, "stablehlo_sha256", "graph_sha256")
 _PACKAGES = ("jax", "jaxlib", "tensorflow")
 
@@ -79,6 +82,31 @@ class Past:
         self._check_same(case, self._cases[at].case)
         return Artifacts(self.source, self._record, evidence)
 
+    def check_any(self, selected: Iterable[tuple[Case, Sequence[str]]]) -> None:
+        """Refuse a run that would execute no artifact at all.
+
+        Args:
+            selected: cases with the paths to run of each.
+
+        Raises:
+            UserError: the record has an artifact of none of them.
+        """
+        listed = list(selected)
+        kept = {case.id: self._found[case.id][1] for case, _ in listed if case.id in self._found}
+        if any(path in kept.get(case.id, ()) for case, paths in listed for path in paths):
+            return
+        if not kept:
+            got, allowed = _first(case.id for case, _ in listed), _first(self._found)
+            raise UserError(
+                f"{self._record}: has artifacts of other cases (got {got}; allowed {allowed})"
+            )
+        got = _listed(path for case, paths in listed if case.id in kept for path in paths)
+        allowed = _listed(path for paths in kept.values() for path in paths)
+        raise UserError(
+            f"{self._record}: has artifacts of other paths (got {got}; allowed {allowed})",
+            hint=f"--paths {allowed.replace(', ', ',')}",
+        )
+
     def _check_same(self, case: Case, then: Case) -> None:
         now, before = _computed(case), _computed(then)
         for what, value in now.items():
@@ -88,6 +116,16 @@ class Past:
                     f"(got {dumps(value)}; allowed {dumps(before[what])})",
                     hint="run the case as it was, or save its artifacts anew",
                 )
+
+
+def _first(ids: Iterable[str]) -> str:
+    """Some ids of what may be thousands."""
+    ids = list(ids)
+    return ", ".join(ids[:NAMED]) + (", …" if len(ids) > NAMED else "")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
 
 
 def _evidence(rows: Iterable[Row]) -> dict[str, dict[str, str]]:

@@ -122,10 +122,13 @@ def run_cases(
 
     Raises:
         WorkerStartError: the environment cannot execute anything.
-        UserError: the record cannot be written, an array file cannot be read.
+        UserError: the record cannot be written, an array file cannot be read, no artifact that is
+            to be executed is of these cases and paths.
     """
     from parity import __version__
 
+    if options.artifacts is not None:
+        options.artifacts.check_any(selected)
     wanted = len(selected) * len(options.environments)
     store = _store(options, __version__, wanted)
     interrupted = False

@@ -98,7 +98,7 @@ def _attributed(one: Attribution, *, named: bool) -> Iterator[str]:
         yield f"{who}{one.meaning}"
     if one.certainty:
         counted = plural(one.certainty, "element")
-        yield f"{who}the model that comes nearest is ruled out in {counted}"
+        yield f"{who}the nearest other model is ruled out in {counted}"
     vacuous = [standing.name for standing in one.standings if standing.vacuous and standing.holds]
     if vacuous:
         yield f"{who}vacuous here, and so no answer: {', '.join(vacuous)}"

@@ -106,6 +106,24 @@ def test_a_path_without_an_artifact_is_not_exported_anew(here):
     assert old.message.startswith("it has no artifact among those written by jax ")
 
 
+def test_a_run_that_would_execute_no_artifact_is_refused(here):
+    record = parity.run("dot.yaml", paths=PATHS[:2], out="a", save_artifacts=True).record
+    with pytest.raises(parity.UserError) as refused:
+        parity.run(paths=["eager", "fake-exported-old"], artifacts_from=record, out="b")
+    assert refused.value.message == (
+        f"{record}: has artifacts of other paths "
+        "(got eager, fake-exported-old; allowed fake-exported)"
+    )
+    assert refused.value.hint == "--paths fake-exported"
+    Path("other.yaml").write_text(CASE)
+    with pytest.raises(parity.UserError) as refused:
+        parity.run("other.yaml", artifacts_from=record, out="b")
+    assert refused.value.message == (
+        f"{record}: has artifacts of other cases (got other.yaml::other; allowed dot.yaml::dot)"
+    )
+    assert not Path("b").exists()
+
+
 def test_another_case_under_the_same_id_is_refused(saved):
     Path("dot.yaml").write_text(CASE.replace("values: [3, 4]", "values: [3, 5]"))
     with pytest.raises(parity.UserError, match=r"is another case than in .*: its operands"):
