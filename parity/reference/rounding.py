@@ -1,7 +1,7 @@
 """Rounding float64 values to a narrower format, once.
 
-ml_dtypes casts float64 through float32 and rounds twice: 1 + 2**-8 + 2**-30 becomes the bfloat16
-1.0. Here a value is rounded in one step and only then, being representable, cast.
+ml_dtypes before 0.7 casts float64 through float32 and rounds twice: 1 + 2**-8 + 2**-30 becomes the
+bfloat16 1.0. Here a value is rounded in one step and only then, being representable, cast.
 """
 
 from __future__ import annotations
