@@ -75,9 +75,10 @@ class Explanation:
 
     @property
     def differs(self) -> bool:
-        """Whether there is anything to explain: no output, or other bits than `against` has."""
+        """Whether there is anything to explain: a failure, or other bits than `against` has."""
         others = {row.output: row.bits for row in self.rows if row.path == self.against}
-        return any(row.outcome != "ok" or row.bits != others.get(row.output) for row in self.own)
+        known = [row for row in self.own if row.outcome != "unsupported"]
+        return any(row.outcome != "ok" or row.bits != others.get(row.output) for row in known)
 
 
 def explain(

@@ -21,6 +21,9 @@ RIVALS = 6
 
 def headline(found: Explanation) -> str:
     """What was found in one sentence."""
+    lacking = next((row for row in found.own if row.outcome == "unsupported"), None)
+    if lacking is not None:
+        return f"{found.path}: unsupported: {lacking.detail}"
     if not found.differs:
         same = "is" if found.path == found.against else "gives the bits of"
         rest = " the path it would be compared with" if found.path == found.against else ""

@@ -81,6 +81,11 @@ def test_a_path_that_agrees(capsys):
     assert "jax2tf-nonnative gives the bits of eager: nothing differs" in out
 
 
+def test_a_path_that_is_not_there(capsys):
+    assert invoke(["explain", BF16, "--path", "onnx", "--budget", "20"]) == 0
+    assert "onnx: unsupported: onnxruntime is not installed" in capsys.readouterr().out
+
+
 def test_files_are_written_and_named(capsys, tmp_path):
     script, module = tmp_path / "shown.py", tmp_path / "program.mlir"
     arguments = ["--budget", "0.1", "--script", str(script), "--mlir", str(module)]

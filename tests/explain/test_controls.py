@@ -73,6 +73,16 @@ def test_a_flag_that_does_not_exist_and_one_that_cannot_be(workers, founding):
     assert own.verdict == UNKNOWN
 
 
+def test_a_flip_that_crashes_costs_that_run_alone(workers):
+    """XLA of JAX 0.7.1 ends the process where the passes of `fma_residual` lack algsimp."""
+    crashing = next(one for one in SWITCHES if one.value == "algsimp")
+    found = control_runs(
+        workers, case_named("fma_residual.yaml"), "jit", switches=[crashing, EXCESS]
+    )
+    assert [run.verdict for run in found.runs] == [FAILED, NO_EFFECT]
+    assert found.runs[0].message.startswith("crashed: SIGSEGV")
+
+
 def test_what_is_flipped_comes_on_top_of_what_a_variant_has(founding):
     variant = replace(
         next(iter(case_named("excess_precision.yaml", "roundings.product").variants.values())),
