@@ -94,13 +94,19 @@ def test_integer_convolutions_with_a_floating_result_are_one_group(workers, tmp_
     assert "NaN" in row.detail
 
 
+def _is_steady(group):
+    """Whether the next process gives the same: on jax2tf-native bits of int4 results may change."""
+    may_change = group.path == "jax2tf-native" and "int4" in group.file.read_text()
+    return group.signature.why != UNSTEADY and not may_change
+
+
 @pytest.mark.parametrize("op", ops.names())
 def test_half_a_minute(workers, tmp_path, op):
     """What is found in so short a time depends on the machine; that each of it is true does not."""
     found = fuzz(workers, op, PATHS, tmp_path, seconds=15, seed=1)
     assert found.cases > 0
     assert found.refused <= found.cases
-    steady = {one.file.stem: one for one in found.groups if one.signature.why != UNSTEADY}
+    steady = {one.file.stem: one for one in found.groups if _is_steady(one)}
     seen = {of.case.name: of.rows for of in parity.run(tmp_path).cases} if steady else {}
     for name, group in steady.items():
         row = next(row for row in seen[name] if row.path == group.path)
